@@ -32,6 +32,8 @@ pub struct Batch<'a> {
     position: (u64, u64),
     /// Whether the number of each record is the number of its line, counted from 0.
     of_lines: bool,
+    /// The call of the framer that has found the records, see [`Framer::call`](super::Framer::call).
+    call: u64,
 }
 
 impl<'a> Batch<'a> {
@@ -45,7 +47,7 @@ impl<'a> Batch<'a> {
     pub fn new(bytes: &'a [u8], offsets: &'a [u32], trim: Trim, terminated: bool) -> Batch<'a> {
         let last = *offsets.last().expect("n records have n + 1 offsets");
         assert!(last as usize <= bytes.len(), "the offset {last} is beyond {} bytes", bytes.len());
-        Batch { bytes, offsets, trim, terminated, position: (0, 0), of_lines: false }
+        Batch { bytes, offsets, trim, terminated, position: (0, 0), of_lines: false, call: 0 }
     }
 
     /// Returns the batch with its position in the stream: the numbers of bytes and records before it.
@@ -58,6 +60,20 @@ impl<'a> Batch<'a> {
     pub fn of_lines(mut self, of_lines: bool) -> Batch<'a> {
         self.of_lines = of_lines;
         self
+    }
+
+    /// Returns the batch with the call of the framer that has found its records, and from whose input its bytes are, see
+    /// [`Framer::call`](super::Framer::call). It must be the last call.
+    #[doc(hidden)] // for readers
+    #[must_use]
+    pub fn of_call(mut self, call: u64) -> Batch<'a> {
+        self.call = call;
+        self
+    }
+
+    /// Returns the call of the framer that has found the records, or 0 if it is not known.
+    pub(super) fn call(&self) -> u64 {
+        self.call
     }
 
     /// Returns the line number of the first record (the first is 1) if it and all earlier records of the stream are

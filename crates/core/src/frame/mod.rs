@@ -185,6 +185,14 @@ pub trait Framer {
         0
     }
 
+    /// Returns the number of the last call of [`batch`](Framer::batch) if this framer has kept more about its records than their
+    /// ends, and 0 otherwise. No other call in this process has this number. A reader passes it to the batch, so that the framer
+    /// recognises its records.
+    #[doc(hidden)]
+    fn call(&self) -> u64 {
+        0
+    }
+
     /// Appends the end offsets of the complete records at the front of `input`, at most `max` of them, and never one
     /// that ends after `u32::MAX`.
     ///
@@ -262,6 +270,10 @@ macro_rules! forward_framer {
 
             fn count_skipped(&self, batch: &Batch<'_>) -> usize {
                 (**self).count_skipped(batch)
+            }
+
+            fn call(&self) -> u64 {
+                (**self).call()
             }
 
             fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {

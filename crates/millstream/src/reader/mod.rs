@@ -1070,7 +1070,8 @@ impl Reader {
         Ok(Some(
             Batch::new(bytes, &self.offsets, framer.trim(), terminated)
                 .at(offset, first_record)
-                .of_lines(self.all_lines),
+                .of_lines(self.all_lines)
+                .of_call(framer.call()),
         ))
     }
 

@@ -38,13 +38,12 @@ pub fn count(file: &Path, is_literal: bool) -> Result<u64> {
 /// Visits the fields of the records that begin before `end`. Also returns the offset after the last one.
 fn tally(mut reader: Reader, end: u64) -> Result<(Tally, u64)> {
     let (mut tally, mut csv, mut positions) = (Tally::default(), framer(false)?, CsvPositions::new());
-    let view = csv.clone();
     while reader.position().bytes < end
         && let Some(batch) = reader.next_batch(&mut csv)?
     {
         let starts = &batch.offsets()[..batch.len()];
         let count = starts.partition_point(|&start| batch.offset() + u64::from(start) < end);
-        for row in view.rows(batch.first(count), &mut positions) {
+        for row in csv.rows(batch.first(count), &mut positions) {
             tally.record(row.iter())?;
         }
         let later = batch.len() - count;

@@ -21,6 +21,7 @@ use super::simd::quoted::Special;
 use super::{Batch, Framer, RecordLines, Resume, Step, Trim};
 use crate::error::{Error, ErrorKind, Result};
 use automaton::{Automaton, Class, Next, State};
+use rows::Kept;
 
 /// The byte order mark of UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -50,6 +51,8 @@ pub struct Csv {
     index: Option<QuotedIndex>,
     /// Whether a record that was found last may contain line ends.
     may_span_lines: bool,
+    /// The fields of the records that were found last, if they are wanted.
+    kept: Box<Kept>,
 }
 
 /// The end of a line, as found by the automaton.
@@ -81,6 +84,7 @@ impl Csv {
             automaton: Box::new(Automaton::new(&dialect)),
             index: special(&dialect).map(QuotedIndex::new),
             may_span_lines: false,
+            kept: Box::default(),
         })
     }
 
@@ -328,6 +332,7 @@ impl Default for Csv {
 impl Framer for Csv {
     #[inline]
     fn step(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
+        self.kept.call = 0;
         let found = self.find(input, resume, eof);
         self.may_span_lines = match found {
             Found::Line { len, .. } => self.may_span_lines(&input[..len]),
@@ -343,6 +348,7 @@ impl Framer for Csv {
     /// An invalid record ends at the first line end at or after the byte that is not allowed; one whose quote is never
     /// closed, at the end of the input. Nothing is found after the byte order mark of UTF-16.
     fn skip(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
+        self.kept.call = 0;
         self.may_span_lines |= self.dialect.quote.is_some() || self.dialect.line_end == CsvLineEnd::Crlf;
         match self.find(input, resume, eof) {
             Found::Line { len, terminated } => Step::Record { len, terminated },
@@ -394,9 +400,19 @@ impl Framer for Csv {
 
     fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
         let mut may_span_lines = false;
-        let terminated = self.find_all(input, eof, max, ends, &mut may_span_lines);
+        let (mut positions, before) = (self.kept.start(), ends.len());
+        let mut fields = positions.as_mut();
+        let terminated = self.find_all(input, eof, max, ends, &mut may_span_lines, &mut fields);
         self.may_span_lines = may_span_lines;
+        let is_complete = fields.is_some();
+        if let Some(positions) = positions {
+            self.kept.finish(ends.len() - before, positions, is_complete);
+        }
         terminated
+    }
+
+    fn call(&self) -> u64 {
+        self.kept.call
     }
 }
 
@@ -409,7 +425,8 @@ impl Csv {
             || self.dialect.quote.is_some_and(|quote| memchr::memchr(quote, records).is_some())
     }
 
-    /// Does what [`Framer::batch`] does, and sets `may_span_lines` if the records may contain line ends.
+    /// Does what [`Framer::batch`] does, and sets `may_span_lines` if the records may contain line ends. It also finds the fields
+    /// of the records, if they are wanted; `fields` is `None` afterwards if it has not found all of them.
     fn find_all(
         &self,
         input: &[u8],
@@ -417,6 +434,7 @@ impl Csv {
         max: usize,
         ends: &mut Vec<u32>,
         may_span_lines: &mut bool,
+        fields: &mut Option<&mut CsvPositions>,
     ) -> Result<bool> {
         let most = input.len().min(u32::MAX as usize);
         let (input, eof) = (&input[..most], eof && most == input.len());
@@ -424,15 +442,36 @@ impl Csv {
         let limit = before.saturating_add(max);
         // Where the current line begins, and where the next block does.
         let (mut line, mut at) = (0, 0);
-        let mut index = self.index;
+        let (mut index, mut has_quotes) = (self.index, false);
+        match (&mut index, &fields) {
+            (Some(index), Some(_)) => *index = index.of_fields(),
+            _ => *fields = None,
+        }
         while ends.len() < limit && line < input.len() {
             let block = &input[at..input.len().min(at + QuotedIndex::BLOCK)];
             if let Some(index) = &mut index {
-                if index.append(block, at as u32, ends) {
+                let is_found = match fields {
+                    None => index.append(block, at as u32, ends),
+                    Some(fields) => {
+                        let first = fields.found.lines.len();
+                        let is_found = index.append_found(block, at as u32, &mut fields.found);
+                        ends.extend(fields.record_ends(first));
+                        is_found
+                    }
+                };
+                if is_found {
                     *may_span_lines |= index.has_inner();
                     at += block.len();
-                    let is_end = at == input.len() && index.ends_line().unwrap_or(eof);
-                    ends.extend(is_end.then_some(at as u32));
+                    if at == input.len() && index.ends_line().unwrap_or(eof) {
+                        ends.push(at as u32);
+                        if let Some(fields) = fields {
+                            fields.end(at as u32);
+                        }
+                    }
+                    if let Some(fields) = fields {
+                        has_quotes |= index.has_quotes();
+                        fields.set_quotes(self.dialect.quote, has_quotes);
+                    }
                     ends.truncate(limit);
                     line = ends[before..].last().map_or(0, |&end| end as usize);
                     if at < input.len() {
@@ -443,6 +482,11 @@ impl Csv {
                     }
                 }
                 index.restart();
+                if line < input.len() {
+                    // The automaton does not find fields.
+                    *fields = None;
+                    index.find_lines();
+                }
             }
             // The rest at the end, a block that the index refused, or all of it if there is no index.
             let until = if index.is_some() { at + block.len() } else { input.len() };

@@ -1,24 +1,27 @@
 //! The fields of all records of a batch.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::super::simd::QuotedIndex;
+use super::super::simd::quoted::Found;
 use super::super::{Batch, Framer};
 use super::{Csv, CsvBlankLines};
 
 /// Memory for [`Csv::rows`], which can be used again: where fields end, and where quotes are doubled.
 #[derive(Clone, Debug, Default)]
 pub struct CsvPositions {
-    /// The position after each field.
-    ends: Vec<u32>,
-    /// The position of the second of each two quotes that stand for one.
-    doubled: Vec<u32>,
+    /// The position after each field, for each record the number of fields up to its end, and the position of the second of each
+    /// two quotes that stand for one.
+    pub(super) found: Found,
+    contents: Contents,
 }
 
 /// How the contents of fields differ from their bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 enum Contents {
     /// They are the same.
+    #[default]
     Raw,
     /// Some fields are in quotes, and the index has found where quotes are doubled.
     Quoted(u8),
@@ -31,12 +34,97 @@ impl CsvPositions {
     pub fn new() -> CsvPositions {
         CsvPositions::default()
     }
+
+    /// Removes all positions, and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.found.clear();
+        self.contents = Contents::Raw;
+    }
+
+    /// Adds the end of the last record.
+    pub(super) fn end(&mut self, end: u32) {
+        self.found.ends.push(end);
+        self.found.lines.push(self.found.ends.len() as u32);
+    }
+
+    /// Returns the ends of the records from one on.
+    pub(super) fn record_ends(&self, first: usize) -> impl Iterator<Item = u32> {
+        let Found { ends, lines, .. } = &self.found;
+        lines[first..].iter().map(|&count| ends[count as usize - 1])
+    }
+
+    /// States whether there were quotes.
+    pub(super) fn set_quotes(&mut self, quote: Option<u8>, has_quotes: bool) {
+        self.contents = quote.filter(|_| has_quotes).map_or(Contents::Raw, Contents::Quoted);
+    }
+}
+
+/// The fields of the records that the last call of [`Csv::batch`] has found, so that [`Csv::rows`] need not look for them.
+///
+/// They are found only if the fields of the records of the call before were asked for. A framer that only counts is not slower.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// Whether fields were asked for since records were last found.
+    are_asked: AtomicBool,
+    /// The number of the call, or 0 if nothing is kept. It tells these records from all others: positions of other bytes at the
+    /// same place in memory, of records with the same ends, are never used.
+    pub(super) call: u64,
+    positions: CsvPositions,
+}
+
+/// A clone has found no records.
+impl Clone for Kept {
+    fn clone(&self) -> Kept {
+        Kept::default()
+    }
+}
+
+impl Kept {
+    /// Forgets the records, and returns memory for positions if they are wanted.
+    pub(super) fn start(&mut self) -> Option<CsvPositions> {
+        self.call = 0;
+        self.are_asked.get_mut().then(|| {
+            let mut positions = std::mem::take(&mut self.positions);
+            positions.clear();
+            positions
+        })
+    }
+
+    /// Keeps the positions of the first `count` records, which must be all that the call has found, if they are complete.
+    pub(super) fn finish(&mut self, count: usize, positions: CsvPositions, is_complete: bool) {
+        static CALLS: AtomicU64 = AtomicU64::new(1);
+        self.positions = positions;
+        // A reader that finds no record reads more and calls again.
+        if count > 0 {
+            *self.are_asked.get_mut() = false;
+            if is_complete {
+                self.positions.found.lines.truncate(count);
+                self.call = CALLS.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Returns the positions of the records of the batch, if they are kept.
+    fn of(&self, batch: &Batch<'_>) -> Option<&CsvPositions> {
+        self.are_asked.store(true, Ordering::Relaxed);
+        let Found { ends, lines, .. } = &self.positions.found;
+        let offsets = batch.offsets();
+        // A reader may have cut the batch. The ends are compared only as a precaution.
+        let is_same = self.call != 0
+            && batch.call() == self.call
+            && offsets[0] == 0
+            && (batch.is_empty() || lines.get(batch.len() - 1).map(|&count| &ends[count as usize - 1]) == offsets.last());
+        is_same.then_some(&self.positions)
+    }
 }
 
 impl Csv {
     /// Returns an iterator over the records of a batch, which comes from this framer, with their fields. It finds the fields
     /// of all records together, which is several times as fast as [`fields`](Csv::fields) for each of them. Lines that the
     /// dialect skips are left out.
+    ///
+    /// If each batch is passed to the framer that has found it for a reader, not to a clone, the framer finds the fields of the
+    /// next batch together with its records, which is faster again.
     ///
     /// ```
     /// use millstream::{Reader, frame::{Csv, CsvPositions}};
@@ -52,40 +140,46 @@ impl Csv {
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn rows<'a>(&'a self, batch: Batch<'a>, positions: &'a mut CsvPositions) -> CsvRows<'a> {
-        let contents = self.find_fields(&batch, positions).unwrap_or_else(|| {
-            positions.ends.clear();
-            positions.doubled.clear();
-            (0..batch.len()).for_each(|i| self.find_fields_of(&batch, i, &mut positions.ends));
-            Contents::Unknown
-        });
-        CsvRows { csv: self, batch, ends: &positions.ends, doubled: &positions.doubled, contents, next: 0 }
+        let positions = match self.kept.of(&batch) {
+            Some(kept) => kept,
+            None => {
+                if self.find_fields(&batch, positions).is_none() {
+                    positions.clear();
+                    (0..batch.len()).for_each(|i| self.find_fields_of(&batch, i, positions));
+                    positions.contents = Contents::Unknown;
+                }
+                positions
+            }
+        };
+        let Found { ends, lines, doubled } = &positions.found;
+        CsvRows { csv: self, batch, ends, used: 0, lines, doubled, contents: positions.contents, next: 0 }
     }
 
     /// Finds the position after each field of the batch with vector instructions. Returns `None` if the dialect or the bytes do
     /// not allow that.
-    fn find_fields(&self, batch: &Batch<'_>, positions: &mut CsvPositions) -> Option<Contents> {
-        let CsvPositions { ends, doubled } = positions;
-        ends.clear();
-        doubled.clear();
+    fn find_fields(&self, batch: &Batch<'_>, positions: &mut CsvPositions) -> Option<()> {
+        positions.clear();
         let mut index = self.index.map(QuotedIndex::of_fields)?;
         let offsets = batch.offsets();
         let (mut at, end) = (offsets[0], offsets[offsets.len() - 1]);
         for block in batch.bytes()[at as usize..end as usize].chunks(QuotedIndex::BLOCK) {
-            if !index.append_fields(block, at, ends, doubled) {
+            if !index.append_found(block, at, &mut positions.found) {
                 return None;
             }
             at += block.len() as u32;
         }
         if end > offsets[0] {
             // An empty field may follow.
-            ends.extend(index.ends_field().then_some(end));
-            ends.push(end);
+            positions.found.ends.extend(index.ends_field().then_some(end));
+            positions.end(end);
         }
-        Some(self.dialect.quote.filter(|_| index.has_quotes()).map_or(Contents::Raw, Contents::Quoted))
+        positions.set_quotes(self.dialect.quote, index.has_quotes());
+        Some(())
     }
 
     /// Appends the position after each field of a record, one after another.
-    fn find_fields_of(&self, batch: &Batch<'_>, i: usize, ends: &mut Vec<u32>) {
+    fn find_fields_of(&self, batch: &Batch<'_>, i: usize, positions: &mut CsvPositions) {
+        let ends = &mut positions.found.ends;
         let (start, end) = (batch.offsets()[i], batch.offsets()[i + 1]);
         let record = batch.get(i).unwrap_or_default();
         let mut at = start + (record.len() - self.without_mark(record).len()) as u32;
@@ -98,7 +192,7 @@ impl Csv {
         if ends.last().is_some_and(|&last| last > start) {
             ends.pop();
         }
-        ends.push(end);
+        positions.end(end);
     }
 }
 
@@ -107,8 +201,11 @@ impl Csv {
 pub struct CsvRows<'a> {
     csv: &'a Csv,
     batch: Batch<'a>,
-    /// The positions of the records from `next` on, as in [`CsvPositions`].
+    /// The positions of the records from `next` on, and the number of ends before, as in [`CsvPositions`].
     ends: &'a [u32],
+    used: usize,
+    /// For each record, the number of all ends up to its own.
+    lines: &'a [u32],
     doubled: &'a [u32],
     contents: Contents,
     next: usize,
@@ -141,10 +238,15 @@ impl<'a> Iterator for CsvRows<'a> {
             let (&begin, &after) = (offsets.get(index)?, offsets.get(index + 1)?);
             self.next += 1;
             let is_last = index + 1 == self.batch.len();
-            // A record has few fields.
-            let count = if is_last { self.ends.len() } else { self.ends.iter().position(|&end| end == after)? + 1 };
+            let count = (self.lines.get(index).map_or(0, |&count| count as usize)).wrapping_sub(self.used);
+            let count = match self.ends.get(count.wrapping_sub(1)) {
+                Some(&end) if end == after => count,
+                // The batch is not from this framer.
+                _ if is_last => self.ends.len(),
+                _ => self.ends.iter().position(|&end| end == after)? + 1,
+            };
             let (ends, rest) = self.ends.split_at(count);
-            self.ends = rest;
+            (self.ends, self.used) = (rest, self.used + count);
             let (doubled, rest) = self.doubled.split_at(self.doubled.iter().take_while(|&&at| at < after).count());
             self.doubled = rest;
             let terminated = !is_last || self.batch.terminated();

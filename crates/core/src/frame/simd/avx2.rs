@@ -5,7 +5,7 @@
 //! overwrites the excess, because only the number of matches moves the store position. Only a mask with more than four
 //! bits set needs another round. (A round for each bit costs 1.7 to 2.1 times as much at 20 bytes a record.)
 
-use super::quoted::{self, Carry, Masks, Ops, Special};
+use super::quoted::{self, Carry, Found, Masks, Ops, Special};
 use std::arch::x86_64::*;
 
 /// The number of bytes that produce one mask of 64 bits.
@@ -178,9 +178,8 @@ pub(super) fn append_quoted(
     block: &[u8],
     start: u32,
     carry: &mut Carry,
-    ends: &mut Vec<u32>,
-    doubled: &mut Vec<u32>,
+    found: &mut Found,
 ) -> bool {
     // SAFETY: this function has the features of the level.
-    unsafe { quoted::append::<Quoted>(special, block, start, carry, ends, doubled) }
+    unsafe { quoted::append::<Quoted>(special, block, start, carry, found) }
 }

@@ -11,7 +11,7 @@
 //! each 64 bytes takes 1.5 times as long at 80 bytes a record; storing without first examining 256 bytes takes 1.25
 //! times as long at 2,000 bytes.)
 
-use super::quoted::{self, Carry, Masks, Ops, Special};
+use super::quoted::{self, Carry, Found, Masks, Ops, Special};
 use std::arch::x86_64::*;
 
 /// The number of bytes in one register, and of bits in its mask.
@@ -182,9 +182,8 @@ pub(super) fn append_quoted(
     block: &[u8],
     start: u32,
     carry: &mut Carry,
-    ends: &mut Vec<u32>,
-    doubled: &mut Vec<u32>,
+    found: &mut Found,
 ) -> bool {
     // SAFETY: this function has the features of the level.
-    unsafe { quoted::append::<Quoted>(special, block, start, carry, ends, doubled) }
+    unsafe { quoted::append::<Quoted>(special, block, start, carry, found) }
 }

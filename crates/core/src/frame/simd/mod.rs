@@ -23,6 +23,7 @@ mod naive;
 mod neon;
 pub(super) mod quoted;
 
+use quoted::Found;
 use std::sync::OnceLock;
 
 /// The vector instructions to use, from the slowest to the fastest.
@@ -119,9 +120,14 @@ impl QuotedIndex {
         QuotedIndex { level, special, carry: quoted::Carry::START }
     }
 
-    /// Returns one that finds the positions after delimiters, too.
+    /// Returns one that finds the ends of fields, too, and begins at the start of a record.
     pub(super) fn of_fields(self) -> QuotedIndex {
         QuotedIndex { special: quoted::Special { fields: true, ..self.special }, carry: quoted::Carry::START, ..self }
+    }
+
+    /// Finds only lines from now on.
+    pub(super) fn find_lines(&mut self) {
+        self.special.fields = false;
     }
 
     /// Begins again, at the start of a record.
@@ -133,30 +139,28 @@ impl QuotedIndex {
     /// at the end of the block is appended with the next block. Returns false, and appends nothing, if a quote is
     /// where CSV does not allow it, or may be.
     pub(super) fn append(&mut self, block: &[u8], start: u32, ends: &mut Vec<u32>) -> bool {
-        self.append_fields(block, start, ends, &mut Vec::new())
+        let mut found = Found { ends: std::mem::take(ends), ..Found::default() };
+        let is_found = self.append_found(block, start, &mut found);
+        *ends = found.ends;
+        is_found
     }
 
-    /// Does what [`append`](QuotedIndex::append) does. If this index is [`of_fields`](QuotedIndex::of_fields), the position
-    /// of the second of each two quotes that stand for one, plus `start`, is appended to `doubled`.
-    pub(super) fn append_fields(
-        &mut self,
-        block: &[u8],
-        start: u32,
-        ends: &mut Vec<u32>,
-        doubled: &mut Vec<u32>,
-    ) -> bool {
+    /// Does what [`append`](QuotedIndex::append) does. If this index is [`of_fields`](QuotedIndex::of_fields), it also appends
+    /// the ends of fields, to which `lines` then refers, and the positions of doubled quotes. The latter may be incomplete if
+    /// the result is false.
+    pub(super) fn append_found(&mut self, block: &[u8], start: u32, found: &mut Found) -> bool {
         let QuotedIndex { level, special, carry } = self;
         match level {
             // SAFETY: `level` is at most the CPU's best, and above `Portable` only with carry-less multiplication.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => unsafe { avx512::append_quoted(*special, block, start, carry, ends, doubled) },
+            Level::Avx512 => unsafe { avx512::append_quoted(*special, block, start, carry, found) },
             // SAFETY: as for the level above.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => unsafe { avx2::append_quoted(*special, block, start, carry, ends, doubled) },
+            Level::Avx2 => unsafe { avx2::append_quoted(*special, block, start, carry, found) },
             // SAFETY: as for the first level.
             #[cfg(target_arch = "aarch64")]
-            Level::Neon => unsafe { neon::append_quoted(*special, block, start, carry, ends, doubled) },
-            _ => quoted::append_portable(*special, block, start, carry, ends, doubled),
+            Level::Neon => unsafe { neon::append_quoted(*special, block, start, carry, found) },
+            _ => quoted::append_portable(*special, block, start, carry, found),
         }
     }
 

@@ -1,7 +1,7 @@
 //! NEON: four registers make one mask of 64 bits. NEON has no instruction that collects one bit of each byte, so each
 //! byte keeps one bit by its position among eight, and pairwise sums bring the bits of eight bytes together.
 
-use super::quoted::{self, Carry, Masks, Ops, Special};
+use super::quoted::{self, Carry, Found, Masks, Ops, Special};
 use std::arch::aarch64::*;
 
 /// The operations for [`quoted`] regions.
@@ -93,9 +93,8 @@ pub(super) fn append_quoted(
     block: &[u8],
     start: u32,
     carry: &mut Carry,
-    ends: &mut Vec<u32>,
-    doubled: &mut Vec<u32>,
+    found: &mut Found,
 ) -> bool {
     // SAFETY: this function has the features of the level.
-    unsafe { quoted::append::<Quoted>(special, block, start, carry, ends, doubled) }
+    unsafe { quoted::append::<Quoted>(special, block, start, carry, found) }
 }

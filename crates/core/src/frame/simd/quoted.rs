@@ -29,8 +29,7 @@ pub struct Special {
     pub cr: Option<u8>,
     /// Whether bytes of 0xfe and 0xff are left to the automaton, because they may be a byte order mark.
     pub mark: bool,
-    /// Whether fields end records too: the positions after delimiters outside quotes are found like those after line
-    /// ends.
+    /// Whether the ends of fields are found too: the positions after delimiters outside quotes.
     pub fields: bool,
 }
 
@@ -55,13 +54,42 @@ pub(super) struct Carry {
     quotes: u64,
 }
 
+/// What is found in blocks, one block after another.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The position after each line end and, if fields are found, after each delimiter.
+    pub ends: Vec<u32>,
+    /// If fields are found: for each line, how many of `ends` there are up to its end.
+    pub lines: Vec<u32>,
+    /// If fields are found: the position of the second of each two quotes that stand for one.
+    pub doubled: Vec<u32>,
+}
+
+impl Found {
+    /// Removes everything, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.ends.clear();
+        self.lines.clear();
+        self.doubled.clear();
+    }
+}
+
+/// A bit for each of 64 bytes.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// The byte follows a line end or, if fields are found, a delimiter.
+    ends: u64,
+    /// The byte follows a line end.
+    lines: u64,
+    /// The byte is the second of two quotes that stand for one, if fields are found.
+    doubled: u64,
+}
+
 impl Carry {
     pub(super) const START: Carry =
         Carry { inside: 0, last: None, closing: 0, lf: 0, cr: 0, delimiter: 0, inner: 0, quotes: 0 };
 
-    /// Examines the first `count` of 64 bytes, 1 or more. Returns a bit for each that follows a line end, or, with `FIELDS`,
-    /// a delimiter; and, with `FIELDS`, a bit for the second of each two quotes that stand for one. In `wrong`, it sets a bit
-    /// for each quote that is not allowed.
+    /// Examines the first `count` of 64 bytes, 1 or more. In `wrong`, it sets a bit for each quote that is not allowed.
     ///
     /// # Safety
     /// - The CPU must support the level of `O`.
@@ -73,7 +101,7 @@ impl Carry {
         bytes: &[u8; 64],
         count: usize,
         wrong: &mut u64,
-    ) -> (u64, u64) {
+    ) -> Bounds {
         let (valid, top) = (u64::MAX >> (64 - count), count - 1);
         // SAFETY: the caller guarantees the level.
         let Masks { quote, lf, cr } = unsafe { ops.masks(bytes) };
@@ -104,15 +132,16 @@ impl Carry {
         }
         self.last = Some(bytes[top]);
         let (lf, cr, any_lf) = (lf & outside, cr & outside, lf);
-        let mut mask = (lf << 1 | self.lf) | ((cr << 1 | self.cr) & !any_lf);
+        let lines = ((lf << 1 | self.lf) | ((cr << 1 | self.cr) & !any_lf)) & valid;
+        let mut ends = lines;
         self.lf = lf >> top & 1;
         self.cr = cr >> top & 1;
         if FIELDS {
             delimiter &= outside;
-            mask |= delimiter << 1 | self.delimiter;
+            ends |= (delimiter << 1 | self.delimiter) & valid;
             self.delimiter = delimiter >> top & 1;
         }
-        (mask & valid, doubled)
+        Bounds { ends, lines, doubled }
     }
 
     /// Returns whether a line end was inside quotes.
@@ -185,9 +214,9 @@ pub(super) unsafe trait Ops: Copy {
     unsafe fn may_be_mark(&self) -> bool;
 }
 
-/// Appends the position after each line end of `block`, plus `start`, except one at the end of the block, which
-/// `carry` remembers. With fields, it also appends the position of the second of each two quotes that stand for one to
-/// `doubled`. Returns false if the automaton has to examine the block; `ends` then has what it had before.
+/// Appends what is found in `block`, whose positions begin with `start`, except the end of a line or field at the end of the
+/// block, which `carry` remembers. Returns false if the automaton has to examine the block; `ends` and `lines` then have what
+/// they had before.
 ///
 /// # Safety
 /// - The CPU must support the level of `O`.
@@ -197,14 +226,13 @@ pub(super) unsafe fn append<O: Ops>(
     block: &[u8],
     start: u32,
     carry: &mut Carry,
-    ends: &mut Vec<u32>,
-    doubled: &mut Vec<u32>,
+    found: &mut Found,
 ) -> bool {
     // SAFETY: guaranteed by the caller.
     unsafe {
         match special.fields {
-            true => append_some::<O, true>(special, block, start, carry, ends, doubled),
-            false => append_some::<O, false>(special, block, start, carry, ends, doubled),
+            true => append_some::<O, true>(special, block, start, carry, found),
+            false => append_some::<O, false>(special, block, start, carry, found),
         }
     }
 }
@@ -219,35 +247,41 @@ unsafe fn append_some<O: Ops, const FIELDS: bool>(
     block: &[u8],
     start: u32,
     carry: &mut Carry,
-    ends: &mut Vec<u32>,
-    doubled: &mut Vec<u32>,
+    found: &mut Found,
 ) -> bool {
+    let Found { ends, lines, doubled } = found;
     debug_assert!(block.len() <= (u32::MAX - start) as usize);
     // Each step stores up to 64 lanes after the earlier ends, and there is at most one end for each byte and one for the
-    // bytes before the block.
+    // bytes before the block. The same holds for lines.
     ends.reserve(block.len() + 1 + 64);
+    if FIELDS {
+        lines.reserve(block.len() + 1 + 64);
+    }
     let (steps, rest) = block.as_chunks::<64>();
     // The padding is none of the special bytes that could make a mask differ for the bytes before it.
     let mut last = [0; 64];
     last[..rest.len()].copy_from_slice(rest);
-    let before = ends.len();
-    let mut len = before;
-    let out = ends.as_mut_ptr();
+    let (mut len, mut count) = (ends.len(), lines.len());
+    let (out, out_lines) = (ends.as_mut_ptr(), lines.as_mut_ptr());
     // SAFETY: the caller guarantees the level.
     let mut ops = unsafe { O::new(special) };
     let mut state = *carry;
     let mut wrong = 0;
     let mut at = start;
     for (i, step) in steps.iter().enumerate() {
-        // SAFETY: as above. `len` is at most the old length, the number of earlier bytes, and 1, and space for 64 more
-        // was reserved.
+        // SAFETY: as above. `len` and `count` are at most the old length, the number of earlier bytes, and 1, and space for
+        // 64 more was reserved.
         unsafe {
-            let (mask, quotes) = state.step::<O, FIELDS>(special, &mut ops, step, 64, &mut wrong);
-            ops.store(out.add(len), mask, at);
-            len += mask.count_ones() as usize;
-            if FIELDS && quotes != 0 {
-                doubled.extend(Bits(quotes).map(|bit| at + bit));
+            let bounds = state.step::<O, FIELDS>(special, &mut ops, step, 64, &mut wrong);
+            if FIELDS {
+                store_counts(out_lines.add(count), bounds, len as u32);
+                count += bounds.lines.count_ones() as usize;
+                if bounds.doubled != 0 {
+                    doubled.extend(Bits(bounds.doubled).map(|bit| at + bit));
+                }
             }
+            ops.store(out.add(len), bounds.ends, at);
+            len += bounds.ends.count_ones() as usize;
         }
         // There are no ends after the end of the block, so a wrapped start is not used.
         at = start.wrapping_add((i as u32 + 1) * 64);
@@ -255,10 +289,14 @@ unsafe fn append_some<O: Ops, const FIELDS: bool>(
     if !rest.is_empty() {
         // SAFETY: as above.
         unsafe {
-            let (mask, quotes) = state.step::<O, FIELDS>(special, &mut ops, &last, rest.len(), &mut wrong);
-            ops.store(out.add(len), mask, at);
-            len += mask.count_ones() as usize;
-            doubled.extend(Bits(quotes).map(|bit| at + bit));
+            let bounds = state.step::<O, FIELDS>(special, &mut ops, &last, rest.len(), &mut wrong);
+            if FIELDS {
+                store_counts(out_lines.add(count), bounds, len as u32);
+                count += bounds.lines.count_ones() as usize;
+                doubled.extend(Bits(bounds.doubled).map(|bit| at + bit));
+            }
+            ops.store(out.add(len), bounds.ends, at);
+            len += bounds.ends.count_ones() as usize;
         }
     }
     // SAFETY: as above.
@@ -266,9 +304,37 @@ unsafe fn append_some<O: Ops, const FIELDS: bool>(
         return false;
     }
     *carry = state;
-    // SAFETY: `len` elements were stored, without gaps, within the capacity.
-    unsafe { ends.set_len(len) };
+    // SAFETY: `len` and `count` elements were stored, without gaps, within the capacity. Without fields, `count` is the old
+    // length.
+    unsafe {
+        ends.set_len(len);
+        lines.set_len(count);
+    }
     true
+}
+
+/// Stores, for each line, `before` plus the number of ends up to its own, and an unused value if the number of lines is odd
+/// or 0. Few lines begin in 64 bytes, and whether there are 0, 1 or 2 is hard to predict, so these are without a branch.
+///
+/// # Safety
+/// - `at` must be valid for writes of 64 `u32`.
+#[inline(always)]
+unsafe fn store_counts(at: *mut u32, bounds: Bounds, before: u32) {
+    let (mut lines, count) = (bounds.lines, bounds.lines.count_ones() as usize);
+    let mut stored = 0;
+    loop {
+        for i in stored..stored + 2 {
+            // The bits up to the lowest line; without a line it is an unused value.
+            let until = lines ^ lines.wrapping_sub(1);
+            // SAFETY: `stored` is even, and below `count` or 0, so `i` is below 64, for which the caller guarantees the space.
+            unsafe { at.add(i).write(before.wrapping_add((bounds.ends & until).count_ones())) };
+            lines &= lines.wrapping_sub(1);
+        }
+        stored += 2;
+        if stored >= count {
+            return;
+        }
+    }
 }
 
 /// The numbers of the bits that are set, in order.
@@ -378,9 +444,8 @@ pub(super) fn append_portable(
     block: &[u8],
     start: u32,
     carry: &mut Carry,
-    ends: &mut Vec<u32>,
-    doubled: &mut Vec<u32>,
+    found: &mut Found,
 ) -> bool {
     // SAFETY: this level needs nothing of the CPU.
-    unsafe { append::<Portable>(special, block, start, carry, ends, doubled) }
+    unsafe { append::<Portable>(special, block, start, carry, found) }
 }
