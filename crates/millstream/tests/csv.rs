@@ -6,7 +6,7 @@ mod csv_twin;
 
 use csv_twin::Table;
 use millstream::csv::Rows;
-use millstream::frame::{Csv, CsvDialect, CsvLineEnd, CsvRagged, Lines};
+use millstream::frame::{Csv, CsvDialect, CsvLineEnd, CsvPositions, CsvRagged, Lines};
 use millstream::{Error, ErrorKind, Reader, Result};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -269,6 +269,64 @@ proptest! {
             });
             prop_assert_eq!(found, expected);
         }
+    }
+}
+
+/// The fields of the records of a reader up to the error, and its text. Batches have at most `most` records, and some of each are
+/// returned if `gives_back`. With `rows`, the framer finds the fields together with the records.
+fn fields_of(
+    mut reader: Reader,
+    mut csv: Csv,
+    most: usize,
+    gives_back: bool,
+    with_rows: bool,
+) -> (Vec<Vec<Vec<u8>>>, String) {
+    let (view, mut positions, mut all) = (csv.clone(), CsvPositions::new(), Vec::new());
+    loop {
+        let batch = match reader.next_batch_of(&mut csv, most) {
+            Ok(Some(batch)) => batch,
+            Ok(None) => return (all, String::new()),
+            Err(error) => return (all, error.to_string()),
+        };
+        let back = if gives_back { all.len() % batch.len() } else { 0 };
+        let batch = batch.first(batch.len() - back);
+        match with_rows {
+            true => {
+                let rows = csv.rows(batch, &mut positions);
+                all.extend(rows.map(|row| row.iter().map(std::borrow::Cow::into_owned).collect()));
+            }
+            false => {
+                let records = batch.iter().filter(|record| !view.skips(record));
+                all.extend(
+                    records.map(|record| view.fields(record).map(std::borrow::Cow::into_owned).collect::<Vec<_>>()),
+                );
+            }
+        }
+        reader.give_back(back).unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn rows_of_a_reader_are_the_fields_of_its_records(
+        input in input(),
+        repeat in select(vec![1_usize, 1, 1, 400]),
+        capacity in select(vec![1_usize, 7, 64, 100, 4096, 1 << 16]),
+        limit in select(vec![15_usize, 1000]),
+        most in select(vec![1_usize, 2, 5, usize::MAX]),
+        gives_back: bool,
+        line_end in select(vec![CsvLineEnd::Any, CsvLineEnd::Lf, CsvLineEnd::Crlf]),
+    ) {
+        let csv = Csv::with(CsvDialect::new().line_end(line_end)).unwrap();
+        let input = input.repeat(repeat);
+        let open = || {
+            let builder = Reader::builder().capacity(capacity).record_limit(limit);
+            builder.from_read(std::io::Cursor::new(input.clone())).unwrap()
+        };
+        let found = fields_of(open(), csv.clone(), most, gives_back, true);
+        prop_assert_eq!(found, fields_of(open(), csv, most, gives_back, false));
     }
 }
 

@@ -113,7 +113,8 @@ impl Kept {
         let is_same = self.call != 0
             && batch.call() == self.call
             && offsets[0] == 0
-            && (batch.is_empty() || lines.get(batch.len() - 1).map(|&count| &ends[count as usize - 1]) == offsets.last());
+            && (batch.is_empty()
+                || lines.get(batch.len() - 1).map(|&count| &ends[count as usize - 1]) == offsets.last());
         is_same.then_some(&self.positions)
     }
 }
@@ -342,7 +343,153 @@ mod tests {
     use proptest::sample::select;
 
     use super::*;
-    use crate::frame::{CsvDialect, CsvLineEnd, CsvStrayQuotes};
+    use crate::frame::{CsvDialect, CsvLineEnd, CsvStrayQuotes, Resume};
+
+    /// The numbers of the records that are not skipped, and their fields.
+    type Rows = Vec<(usize, Vec<Vec<u8>>)>;
+
+    fn rows(csv: &Csv, batch: Batch<'_>, positions: &mut CsvPositions) -> Rows {
+        let rows = csv.rows(batch, positions);
+        rows.map(|row| (row.index(), row.iter().map(|field| field.into_owned()).collect())).collect()
+    }
+
+    /// The same, one record at a time.
+    fn naive(csv: &Csv, batch: &Batch<'_>) -> Rows {
+        let lines = batch.iter().enumerate().filter(|(_, line)| !csv.skips(line));
+        lines.map(|(i, line)| (i, csv.fields(line).map(|field| field.into_owned()).collect())).collect()
+    }
+
+    /// States that the fields of the next records are wanted.
+    fn ask(csv: &Csv) {
+        drop(csv.rows(Batch::new(b"", &[0], csv.trim(), true), &mut CsvPositions::new()));
+    }
+
+    /// Returns the framer at each level of this CPU.
+    fn every_level(csv: &Csv) -> Vec<Csv> {
+        let Some(special) = super::super::special(csv.dialect()) else { return vec![csv.clone()] };
+        let indexes = QuotedIndex::every_level(special).into_iter();
+        indexes.map(|index| Csv { index: Some(index), ..csv.clone() }).collect()
+    }
+
+    /// Compares the rows of batches of at most `max` records, of which some are cut, with the naive twin.
+    fn check_batches(csv: &mut Csv, content: &[u8], eof: bool, max: usize) {
+        let (mut at, mut positions) = (0, CsvPositions::new());
+        for i in 0.. {
+            let (mut offsets, mut others) = (vec![0], vec![0]);
+            let mut plain = csv.clone();
+            ask(csv);
+            let result = csv.batch(&content[at..], eof, max, &mut offsets);
+            let other = plain.batch(&content[at..], eof, max, &mut others);
+            assert_eq!(offsets, others);
+            assert_eq!(format!("{result:?}"), format!("{other:?}"));
+            assert_eq!(csv.record_lines(), plain.record_lines());
+            if offsets.len() == 1 {
+                assert_eq!(csv.call(), 0);
+                return;
+            }
+            let batch = Batch::new(&content[at..], &offsets, csv.trim(), result.unwrap_or(true));
+            let cut = if i % 2 == 0 { batch } else { batch.first((i / 2) % (batch.len() + 1)) };
+            let expected = naive(csv, &cut);
+            // With the call, without it, and again with it.
+            for call in [csv.call(), 0, csv.call()] {
+                positions.clear();
+                assert_eq!(rows(csv, cut.of_call(call), &mut positions), expected);
+                assert!(call == 0 || positions.found.ends.is_empty(), "the fields are found again");
+            }
+            at += offsets[offsets.len() - 1] as usize;
+        }
+    }
+
+    /// Fields with a length that is no multiple of a step, whose positions differ from record to record.
+    fn mixed(count: usize) -> Vec<u8> {
+        let record = |i: usize| match i % 7 {
+            0 => format!("{i},\"a, {i}\",\n"),
+            1 => format!("\"say \"\"{i}\"\"\",{}\r\n", "b".repeat(i % 90)),
+            2 => format!("{i},c\r"),
+            3 => "\n".to_string(),
+            4 => format!(",,{},\n", ",".repeat(i % 70)),
+            5 => format!("\"d\n{i}\r\n\",e\n"),
+            _ => format!("{},f\n", "g".repeat(i % 200)),
+        };
+        (0..count).map(record).collect::<String>().into_bytes()
+    }
+
+    #[test]
+    fn the_pass_that_finds_records_finds_fields_at_every_level() {
+        // Several blocks, the last one of which ends in each kind of record.
+        let count = if cfg!(miri) { 20 } else { 700 };
+        for count in count..count + 7 {
+            let content = mixed(count);
+            for mut csv in every_level(&Csv::new()) {
+                let mut offsets = vec![0];
+                csv.batch(&content, true, usize::MAX, &mut offsets).unwrap();
+                assert_eq!(csv.call(), 0, "no fields were asked for");
+                ask(&csv);
+                csv.batch(&content, true, usize::MAX, &mut vec![0]).unwrap();
+                assert_ne!(csv.call(), 0, "no fields were found");
+                assert_eq!(csv.clone().call(), 0);
+                for max in [usize::MAX, 1, 50] {
+                    check_batches(&mut csv, &content, true, max);
+                    check_batches(&mut csv, &content, false, max);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_fields_of_other_records_are_not_used() {
+        // Records with the same ends, in the same memory, and other fields.
+        let (mut memory, other) = (*b"a,bcd\nab,cd\n", *b"abc,d\n,abcd\n");
+        for mut csv in every_level(&Csv::new()) {
+            memory.copy_from_slice(b"a,bcd\nab,cd\n");
+            ask(&csv);
+            let mut offsets = vec![0];
+            csv.batch(&memory, true, usize::MAX, &mut offsets).unwrap();
+            let call = csv.call();
+            let mut positions = CsvPositions::new();
+            assert_ne!(call, 0);
+            memory = other;
+            let is_right = |csv: &Csv, call: u64, positions: &mut CsvPositions| {
+                let batch = Batch::new(&memory, &offsets, csv.trim(), true).of_call(call);
+                rows(csv, batch, positions) == naive(csv, &batch)
+            };
+            // A batch that no call has found, or another one.
+            assert!(is_right(&csv, 0, &mut positions) && is_right(&csv, call + 1, &mut positions));
+            assert!(is_right(&csv.clone(), call, &mut positions));
+            // Each call forgets the records of the one before.
+            for call_again in [
+                |csv: &mut Csv, bytes: &[u8]| drop(csv.step(bytes, Resume::START, true)),
+                |csv: &mut Csv, bytes: &[u8]| drop(csv.skip(bytes, Resume::START, true)),
+                |csv: &mut Csv, bytes: &[u8]| drop(csv.batch(bytes, true, usize::MAX, &mut vec![0])),
+            ] {
+                let mut csv = csv.clone();
+                ask(&csv);
+                csv.batch(b"a,bcd\nab,cd\n", true, usize::MAX, &mut vec![0]).unwrap();
+                let call = csv.call();
+                call_again(&mut csv, &memory);
+                assert!(is_right(&csv, call, &mut positions));
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_of_the_automaton_are_searched_again() {
+        // In the first, a middle and the last block; and a last record without a line end.
+        let valid = mixed(2_000);
+        for bad in [&b"a\"b,c\n"[..], b"\xfe,\xff\n", b"d,e"] {
+            for at in [0, valid.len() / 2, valid.len()] {
+                let at = at + valid[at..].iter().position(|&byte| byte == b'f').map_or(0, |f| f + 2);
+                let content = [&valid[..at], bad, &valid[at..]].concat();
+                for stray in [CsvStrayQuotes::Error, CsvStrayQuotes::Literal] {
+                    for mut csv in every_level(&Csv::with(CsvDialect::new().stray_quotes(stray)).unwrap()) {
+                        for max in [usize::MAX, 30] {
+                            check_batches(&mut csv, &content, true, max);
+                        }
+                    }
+                }
+            }
+        }
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
@@ -355,6 +502,7 @@ mod tests {
                 b"a long field, \"with\", more than sixty-four bytes in it, so that steps differ,",
             ]), 0..60),
             start in 0..3_usize,
+            (max, eof) in (select(vec![usize::MAX, 1, 2, 7]), any::<bool>()),
             line_end in select(vec![CsvLineEnd::Any, CsvLineEnd::Lf, CsvLineEnd::Cr, CsvLineEnd::Crlf]),
             (escape, comment) in (select(vec![None, Some(b'\\')]), select(vec![None, Some(b'b')])),
             blank_lines in select(vec![CsvBlankLines::Skip, CsvBlankLines::Records]),
@@ -367,19 +515,10 @@ mod tests {
             let terminated = csv.batch(&content, true, usize::MAX, &mut offsets).unwrap_or(true);
             let start = start.min(offsets.len() - 1);
             let batch = Batch::new(&content, &offsets[start..], csv.trim(), terminated);
-            let lines = batch.iter().enumerate().filter(|(_, line)| !csv.skips(line));
-            let expected: Vec<(usize, Vec<Vec<u8>>)> =
-                lines.map(|(i, line)| (i, csv.fields(line).map(|field| field.into_owned()).collect())).collect();
-            let indexes = csv.index.map_or(vec![None], |_| {
-                QuotedIndex::every_level(super::super::special(csv.dialect()).unwrap()).into_iter().map(Some).collect()
-            });
-            for index in indexes {
-                csv.index = index;
-                let mut positions = CsvPositions::new();
-                let rows = csv.rows(batch, &mut positions);
-                let found: Vec<(usize, Vec<Vec<u8>>)> =
-                    rows.map(|row| (row.index(), row.iter().map(|field| field.into_owned()).collect())).collect();
-                prop_assert_eq!(&found, &expected);
+            let expected = naive(&csv, &batch);
+            for mut csv in every_level(&csv) {
+                prop_assert_eq!(&rows(&csv, batch, &mut CsvPositions::new()), &expected);
+                check_batches(&mut csv, &content, eof, max);
             }
         }
     }

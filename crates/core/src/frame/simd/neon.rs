@@ -88,13 +88,7 @@ unsafe impl Ops for Quoted {
 
 /// See [`quoted::append`].
 #[target_feature(enable = "neon")]
-pub(super) fn append_quoted(
-    special: Special,
-    block: &[u8],
-    start: u32,
-    carry: &mut Carry,
-    found: &mut Found,
-) -> bool {
+pub(super) fn append_quoted(special: Special, block: &[u8], start: u32, carry: &mut Carry, found: &mut Found) -> bool {
     // SAFETY: this function has the features of the level.
     unsafe { quoted::append::<Quoted>(special, block, start, carry, found) }
 }
