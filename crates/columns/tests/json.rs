@@ -4,6 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
+use fastrand::Rng;
 use millstream::frame::JsonLines;
 use millstream::{Error, ErrorKind, Reader};
 use millstream_columns::{Batches, Duplicates, Infer, OnBad, Options, Records, Reject, Schema};
@@ -523,18 +524,6 @@ fn sorted(schema: &str) -> Value {
     value
 }
 
-/// A small generator of numbers, so that every run has the same mutations.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-}
-
 /// The maximum length of a record after mutations, which no text exceeds.
 const RECORD: usize = 1 << 10;
 
@@ -554,20 +543,20 @@ fn after_mutations_rows_and_rejects_are_the_records() {
         "{ \"b\" : \"\\ud83d\\ude00\" , \"a\" : 18446744073709551615 , \"c\" : null, \"d\":{} }\n",
         "{\"a\":4}\n{}\n",
     );
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Rng::with_seed(1);
     let alphabet = b"\"\\{}[],:0123456789.eE+-truefalsnu \n\r\t\xff\xc3\x00\xef\xbb\xbf";
     let mut rejected = 0;
     for round in 0..8_000 {
         let mut text = original.as_bytes().to_vec();
-        for _ in 0..=random.below(3) {
-            let at = random.below(text.len());
-            let byte = alphabet[random.below(alphabet.len())];
-            match random.below(4) {
+        for _ in 0..=random.usize(..3) {
+            let at = random.usize(..text.len());
+            let byte = alphabet[random.usize(..alphabet.len())];
+            match random.usize(..4) {
                 0 => text[at] = byte,
                 1 => text.insert(at, byte),
                 2 => drop(text.remove(at)),
                 _ => {
-                    let end = (at + random.below(20)).min(text.len());
+                    let end = (at + random.usize(..20)).min(text.len());
                     let part = text[at..end].to_vec();
                     text.splice(at..at, part);
                 }

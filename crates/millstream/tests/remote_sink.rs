@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use fastrand::Rng;
 use millstream::remote::{Objects, Outcome, Uploads, outcome};
 use millstream::splits::{Framing, Splits};
 use millstream::{
@@ -42,16 +43,6 @@ fn write(remote: Remote, content: &[u8]) -> Result<(), Error> {
     let mut writer = Writer::builder().capacity(64).url(remote)?;
     writer.write(content)?;
     writer.close().map(drop)
-}
-
-/// Random numbers: Knuth's MMIX generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) % limit
-    }
 }
 
 #[test]
@@ -110,9 +101,9 @@ fn the_name_decides_about_compression() {
 fn a_producer_that_fails_leaves_no_object_and_no_upload() {
     each(|dialect| {
         let store = Store::good(dialect);
-        let mut random = Random(1);
+        let mut random = Rng::with_seed(1);
         for run in 0..if is_deep() { 10_000 } else { 1000 } {
-            let length = random.below(1000) as usize;
+            let length = random.usize(..1000);
             let mut writer = Writer::builder().capacity(64).url(store.remote("a")).unwrap();
             writer.write(&bytes(length)).unwrap();
             match run % 3 {
@@ -232,9 +223,9 @@ fn the_outcome_of_a_completion_is_never_wrong() {
                         if run >= runs {
                             break;
                         }
-                        let mut random = Random(run as u64);
-                        let choices = (0..6).map(|_| random.below(16)).collect();
-                        let (creates, is_long) = (random.below(4) == 0, random.below(4) > 0);
+                        let mut random = Rng::with_seed(run as u64);
+                        let choices = (0..6).map(|_| random.u64(..16)).collect();
+                        let (creates, is_long) = (random.u64(..4) == 0, random.u64(..4) > 0);
                         let is_long = is_long && (!creates || dialect.creates_long_objects());
                         let plan = Plan { choices, with_overwriter: run % 2 == 0, has_begun: false, seen: 0 };
                         let key = format!("run-{run}");

@@ -6,6 +6,7 @@ use std::io::{PipeReader, Read};
 use std::thread;
 use std::time::Duration;
 
+use fastrand::Rng;
 use millstream::{CancelToken, Command, ErrorKind, FlushPolicy, LendPages, Stdout, Writer, WriterBuilder};
 
 const PAGE: usize = 4096;
@@ -21,28 +22,16 @@ fn pattern(len: usize) -> Vec<u8> {
     (0..len as u64 / 8 + 1).flat_map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1).to_le_bytes()).take(len).collect()
 }
 
-/// Returns numbers that differ from seed to seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
-    }
-}
-
 /// Reads in pieces of any size, and sleeps occasionally.
 fn read_slowly(mut pipe: PipeReader, seed: u64) -> Vec<u8> {
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     let (mut all, mut piece) = (Vec::new(), vec![0; 2 * MIB]);
     loop {
-        if random.below(8) == 0 {
-            thread::sleep(Duration::from_micros(random.below(3000) as u64));
+        if random.usize(..8) == 0 {
+            thread::sleep(Duration::from_micros(random.u64(..3000)));
         }
-        let most = [1, 100, PAGE, PAGE + 1, 100_000, 2 * MIB][random.below(6)];
-        match pipe.read(&mut piece[..1 + random.below(most)]).unwrap() {
+        let most = [1, 100, PAGE, PAGE + 1, 100_000, 2 * MIB][random.usize(..6)];
+        match pipe.read(&mut piece[..1 + random.usize(..most)]).unwrap() {
             0 => return all,
             count => all.extend_from_slice(&piece[..count]),
         }
@@ -58,19 +47,19 @@ fn a_slow_reader_reads_the_written_bytes() {
                 let (reader, pipe) = std::io::pipe().unwrap();
                 let reading = thread::spawn(move || read_slowly(reader, seed));
                 let mut writer = builder().capacity(capacity).flush_policy(policy).fd(pipe).unwrap();
-                let (mut random, mut rest) = (Random(seed + 100), &bytes[..]);
+                let (mut random, mut rest) = (Rng::with_seed(seed + 100), &bytes[..]);
                 while !rest.is_empty() {
                     // Some records are longer than the buffer, and are passed to the sink directly or make it grow.
-                    let most = [10, 1000, PAGE, 2 * capacity][random.below(4)];
-                    let (record, after) = rest.split_at((1 + random.below(most)).min(rest.len()));
-                    match random.below(3) {
+                    let most = [10, 1000, PAGE, 2 * capacity][random.usize(..4)];
+                    let (record, after) = rest.split_at((1 + random.usize(..most)).min(rest.len()));
+                    match random.usize(..3) {
                         0 => writer.write(record).unwrap(),
                         _ => {
                             writer.space(record.len()).unwrap()[..record.len()].copy_from_slice(record);
                             writer.commit(record.len()).unwrap();
                         }
                     }
-                    if random.below(300) == 0 {
+                    if random.usize(..300) == 0 {
                         writer.flush().unwrap();
                     }
                     rest = after;

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -57,20 +58,6 @@ enum Output {
     Fifo,
     Tcp,
     Unix,
-}
-
-/// Returns spread numbers; their exact values do not matter.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
-    }
 }
 
 /// The data that a peer has received when it has seen the end, or when it is known that no more data will arrive.
@@ -266,14 +253,14 @@ fn at_random_times_in_every_mode() {
             .map(|worker| {
                 let input = &input;
                 scope.spawn(move || {
-                    let mut random = Random(seed.wrapping_add(worker));
+                    let mut random = Rng::with_seed(seed.wrapping_add(worker));
                     let mut complete = 0;
                     for n in (worker..runs).step_by(2) {
                         let mode = MODES[n as usize % MODES.len()];
                         let output = OUTPUTS[(n as usize / MODES.len() + n as usize) % OUTPUTS.len()];
-                        let signal = random.of(&[Signal::TERM, Signal::INT, Signal::HUP]);
-                        let longest = random.of(&[10_000, 60_000, 250_000]);
-                        let delay = Duration::from_micros(random.below(longest));
+                        let signal = [Signal::TERM, Signal::INT, Signal::HUP][random.usize(..3)];
+                        let longest = [10_000, 60_000, 250_000][random.usize(..3)];
+                        let delay = Duration::from_micros(random.u64(..longest));
                         let mark = format!("MILLSTREAM_TEST_RUN={}-{seed}-{n}", std::process::id());
                         complete += u64::from(run(mode, output, signal, delay, &mark, input));
                     }

@@ -5,6 +5,7 @@ use arrow_array::{
     BooleanArray, DictionaryArray, Int64Array, ListArray, NullArray, StringArray, StringViewArray, StructArray,
 };
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use fastrand::Rng;
 
 use super::*;
 use crate::peak::peak;
@@ -117,47 +118,36 @@ fn long_batches_are_returned_in_parts() {
     }
 }
 
-/// A small generator of numbers, so that every run has the same damage.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-}
-
 /// Sizes that damage could announce.
 const SIZES: [i64; 10] = [i64::MAX, i64::MIN, 1 << 40, 1 << 33, (1 << 31) - 1, 1 << 30, 1 << 21, -1, -2, 0];
 
 #[test]
 fn damage_is_an_error_and_takes_little_memory() {
     let rounds = if std::env::var_os("MILLSTREAM_DEEP").is_some() { 20_000 } else { 300 };
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Rng::with_seed(1);
     let batches = [batch(0), batch(600)];
     for (compression, is_file) in forms() {
         let whole = written(&batches, compression, is_file);
         let mut failed = 0;
         for round in 0..rounds {
             let mut bytes = whole.clone();
-            match random.below(8) {
-                0 => bytes.truncate(random.below(whole.len())),
+            match random.usize(..8) {
+                0 => bytes.truncate(random.usize(..whole.len())),
                 1 => {
-                    let (from, to, len) = (random.below(whole.len()), random.below(whole.len()), random.below(64));
+                    let (from, to, len) =
+                        (random.usize(..whole.len()), random.usize(..whole.len()), random.usize(..64));
                     let len = len.min(whole.len() - from.max(to));
                     bytes.copy_within(from..from + len, to);
                 }
                 2..=4 => {
                     // The metadata and the prefixes are aligned.
-                    let at = random.below(whole.len() / 8 - 1) * 8;
-                    bytes[at..at + 8].copy_from_slice(&SIZES[random.below(SIZES.len())].to_le_bytes());
+                    let at = random.usize(..whole.len() / 8 - 1) * 8;
+                    bytes[at..at + 8].copy_from_slice(&SIZES[random.usize(..SIZES.len())].to_le_bytes());
                 }
                 _ => {
-                    for _ in 0..=random.below(3) {
-                        let at = random.below(whole.len());
-                        bytes[at] ^= 1 << random.below(8);
+                    for _ in 0..=random.usize(..3) {
+                        let at = random.usize(..whole.len());
+                        bytes[at] ^= 1 << random.usize(..8);
                     }
                 }
             }
