@@ -56,6 +56,14 @@ pub fn refuse(py: Python<'_>, found: impl Into<String>, expected: impl Into<Stri
     raise(py, &Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
 }
 
+/// Returns what the word of an option means, or the exception for another word.
+pub fn choose<T: Copy>(py: Python<'_>, option: &str, found: &str, choices: &[(&str, T)]) -> PyResult<T> {
+    choices.iter().find(|(word, _)| *word == found).map(|&(_, choice)| choice).ok_or_else(|| {
+        let words: Vec<String> = choices.iter().map(|(word, _)| format!("{word:?}")).collect();
+        refuse(py, format!("{option}={found:?}"), words.join(" or "))
+    })
+}
+
 /// Returns the exception for an invalid argument, for code written in Python.
 #[pyfunction]
 pub fn option_error(py: Python<'_>, found: String, expected: String) -> Py<PyAny> {

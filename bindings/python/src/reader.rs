@@ -125,14 +125,8 @@ impl Reader {
         let Some(csv) = slf.get().csv.clone() else {
             return Err(error::refuse(py, "rows of records that are not CSV", "a reader with framer=Framer.csv()"));
         };
-        let ragged = match ragged {
-            "error" => CsvRagged::Error,
-            "pad" => CsvRagged::Pad,
-            "collect" => CsvRagged::Collect,
-            other => {
-                return Err(error::refuse(py, format!("ragged={other:?}"), "\"error\", \"pad\" or \"collect\""));
-            }
-        };
+        let choices = [("error", CsvRagged::Error), ("pad", CsvRagged::Pad), ("collect", CsvRagged::Collect)];
+        let ragged = error::choose(py, "ragged", ragged, &choices)?;
         Ok(Rows::new(slf, csv, has_header, ragged))
     }
 

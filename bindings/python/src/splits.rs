@@ -213,22 +213,14 @@ impl Splits {
 
 /// The options of a plan.
 fn builder(py: Python<'_>, pin: &str, decode: &str) -> PyResult<SplitsBuilder> {
-    let pin = match pin {
-        "none" => SplitPin::None,
-        "identity" => SplitPin::Identity,
-        "ends" => SplitPin::Ends,
-        "full" => SplitPin::Full,
-        other => {
-            let expected = "\"none\", \"identity\", \"ends\" or \"full\"";
-            return Err(error::refuse(py, format!("pin={other:?}"), expected));
-        }
-    };
-    let decode = match decode {
-        "auto" => Decode::Auto,
-        "off" => Decode::Off,
-        other => return Err(error::refuse(py, format!("decode={other:?}"), "\"auto\" or \"off\"")),
-    };
-    Ok(CoreSplits::builder().pin(pin).decode(decode))
+    let pins = [
+        ("none", SplitPin::None),
+        ("identity", SplitPin::Identity),
+        ("ends", SplitPin::Ends),
+        ("full", SplitPin::Full),
+    ];
+    let builder = CoreSplits::builder().pin(error::choose(py, "pin", pin, &pins)?);
+    Ok(builder.decode(error::choose(py, "decode", decode, &[("auto", Decode::Auto), ("off", Decode::Off)])?))
 }
 
 /// Divides objects, several at the same time. Nothing is asked of an object of a list if `decode` is `"off"` and its

@@ -111,7 +111,9 @@ def test_options_and_a_command() -> None:
     assert pa.table(ms.columns(b"1,2\n", "csv", header=False)).schema.names == ["0", "1"]
     for options in [
         {"infer": 0},
+        {"infer": -1},
         {"infer": "none"},
+        {"duplicates": "x"},
         {"ragged": "x"},
         {"on_bad": "x"},
         {"schema": {"a": "int"}},

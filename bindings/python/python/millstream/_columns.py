@@ -81,16 +81,6 @@ def columns(
     `duplicates` says which of equal keys in an object of JSON counts.
 
     `threads` turn records into columns: all processors by default. The reader cannot be used afterwards."""
-    if infer not in ("all", "off") and (isinstance(infer, str) or infer < 1):
-        raise option_error(f"infer={infer!r}", '1 or more, "all" or "off"')
-    choices = {
-        "duplicates": (duplicates, ("error", "first", "last")),
-        "ragged": (ragged, ("error", "pad")),
-        "on_bad": (on_bad, ("stop", "skip")),
-    }
-    for option, (value, words) in choices.items():
-        if value not in words:
-            raise option_error(f"{option}={value!r}", " or ".join(map(repr, words)))
     source, framer = _opened(source, format)
     return record_columns(
         source,
@@ -102,8 +92,8 @@ def columns(
         special_numbers=special_numbers,
         decimals=decimals,
         duplicates=duplicates,
-        pads=ragged == "pad",
-        skips=on_bad == "skip",
+        ragged=ragged,
+        on_bad=on_bad,
         threads=len(os.sched_getaffinity(0)) if threads is None else threads,
     )
 

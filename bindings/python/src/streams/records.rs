@@ -24,17 +24,16 @@ struct RecordBatches {
 /// From which records types are inferred: a number of them, `all` or `off`.
 #[derive(FromPyObject)]
 pub enum Inference {
-    First(Whole<usize>),
+    First(Whole<i64>),
     Word(String),
 }
 
-/// Columns of records. The options are checked by the caller, which names them as Python does. Without a framer, the
-/// records are those of the reader.
+/// Columns of records. Without a framer, the records are those of the reader.
 ///
 /// `names` are the names of the columns of CSV without a header. `keeps` is whether all bad records are kept, and not
 /// only the first ones.
 #[pyfunction]
-#[pyo3(signature = (source, framer, *, header, schema, infer, nulls, special_numbers, decimals, duplicates, pads, skips, threads, names = None, keeps = false))]
+#[pyo3(signature = (source, framer, *, header, schema, infer, nulls, special_numbers, decimals, duplicates, ragged, on_bad, threads, names = None, keeps = false))]
 #[expect(clippy::too_many_arguments, reason = "one for each keyword")]
 pub fn record_columns(
     py: Python<'_>,
@@ -47,23 +46,26 @@ pub fn record_columns(
     special_numbers: bool,
     decimals: bool,
     duplicates: &str,
-    pads: bool,
-    skips: bool,
+    ragged: &str,
+    on_bad: &str,
     threads: Whole<usize>,
     names: Option<Vec<String>>,
     keeps: bool,
 ) -> PyResult<Columns> {
     let raised = |error: Error| error::raise(py, &error);
-    let mut options = of_values(nulls, special_numbers, decimals, duplicates)
+    let infer = match infer {
+        Inference::First(Whole(most)) if most > 0 => Infer::First(most as usize),
+        Inference::Word(word) if word == "all" => Infer::All,
+        Inference::Word(word) if word == "off" => Infer::Off,
+        Inference::First(Whole(number)) => return Err(wrong_infer(py, &number)),
+        Inference::Word(word) => return Err(wrong_infer(py, &word)),
+    };
+    let ragged = error::choose(py, "ragged", ragged, &[("error", CsvRagged::Error), ("pad", CsvRagged::Pad)])?;
+    let mut options = of_values(py, nulls, special_numbers, decimals, duplicates, on_bad)?
         .threads(threads.0)
         .header(header)
-        .infer(match infer {
-            Inference::First(Whole(most)) => Infer::First(most),
-            Inference::Word(word) if word == "all" => Infer::All,
-            Inference::Word(_) => Infer::Off,
-        })
-        .ragged(if pads { CsvRagged::Pad } else { CsvRagged::Error })
-        .on_bad(if skips { OnBad::Skip } else { OnBad::Stop });
+        .infer(infer)
+        .ragged(ragged);
     if let Some(schema) = schema {
         options = options.schema(Schema::from_json(schema).map_err(raised)?);
     }
@@ -101,11 +103,7 @@ pub fn inferred_schema(
     duplicates: &str,
     on_bad: &str,
 ) -> PyResult<String> {
-    let options = of_values(nulls, special_numbers, decimals, duplicates).header(header).on_bad(if on_bad == "skip" {
-        OnBad::Skip
-    } else {
-        OnBad::Stop
-    });
+    let options = of_values(py, nulls, special_numbers, decimals, duplicates, on_bad)?.header(header);
     let records = records(framer).ok_or_else(|| no_columns(py))?;
     let token = CancelToken::lazy();
     let open = |source: Location| {
@@ -122,12 +120,23 @@ pub fn inferred_schema(
 }
 
 /// The options that decide what the text of a value is.
-fn of_values(nulls: Vec<String>, special_numbers: bool, decimals: bool, duplicates: &str) -> Options {
-    Options::new().nulls(nulls).special_numbers(special_numbers).decimals(decimals).duplicates(match duplicates {
-        "first" => Duplicates::First,
-        "last" => Duplicates::Last,
-        _ => Duplicates::Error,
-    })
+fn of_values(
+    py: Python<'_>,
+    nulls: Vec<String>,
+    special_numbers: bool,
+    decimals: bool,
+    duplicates: &str,
+    on_bad: &str,
+) -> PyResult<Options> {
+    let choices = [("error", Duplicates::Error), ("first", Duplicates::First), ("last", Duplicates::Last)];
+    let duplicates = error::choose(py, "duplicates", duplicates, &choices)?;
+    let on_bad = error::choose(py, "on_bad", on_bad, &[("stop", OnBad::Stop), ("skip", OnBad::Skip)])?;
+    let options = Options::new().nulls(nulls).special_numbers(special_numbers).decimals(decimals);
+    Ok(options.duplicates(duplicates).on_bad(on_bad))
+}
+
+fn wrong_infer(py: Python<'_>, found: &dyn std::fmt::Debug) -> PyErr {
+    error::refuse(py, format!("infer={found:?}"), "1 or more, \"all\" or \"off\"")
 }
 
 /// The exception for a framer of other records than those of CSV, lines and JSON.

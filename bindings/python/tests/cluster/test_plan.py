@@ -202,6 +202,10 @@ def test_bad_records_have_no_types(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_bytes(b"a,c\n1,2\n")
     with pytest.raises(ms.Error, match=r"b\.csv: key missing"):
         arrow.plan_csv(pattern, infer="all")
+    # A wrong word is refused before they are read: they are not JSON.
+    misspelled: Any = "frist"
+    with pytest.raises(ms.OptionError, match='duplicates="frist"'):
+        arrow.plan_jsonl(pattern, infer="all", duplicates=misspelled)
 
 
 @pytest.mark.parametrize("bad", [b"1\n", b"1,2,3\n"])
