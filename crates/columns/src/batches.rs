@@ -10,7 +10,7 @@ use crate::rows;
 use crate::schema::Schema;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef};
-use millstream::frame::{Csv, CsvRagged, Delimiter, Framer, JsonLines, Lines};
+use millstream::frame::{Csv, CsvPositions, CsvRagged, Delimiter, Framer, JsonLines, Lines};
 use millstream::workers::{Work, Workers};
 use millstream::{BatchCopy, Error, ErrorKind, Reader, Result};
 use std::collections::VecDeque;
@@ -28,17 +28,27 @@ const LONGEST: usize = 1 << 30;
 /// The most values of a block of JSON, null or not.
 const MOST_CELLS: usize = 4 << 20;
 
+/// The most threads for which the fields of CSV are found with the records, by the thread that reads. This takes less time than
+/// another pass, but reading would be the limit of more threads.
+const MOST_THREADS_FIELDS: usize = 3;
+
+/// The longest block whose fields are found with its records, and whose memory is used again. Only one that consists of a long
+/// record is longer.
+const LONGEST_KEPT: usize = 4 << 20;
+
 /// The records of a reader as batches of columns.
 pub struct Batches {
     reader: Reader,
-    framer: Box<dyn Framer + Send>,
+    framer: AnyFramer,
+    /// Whether the fields of CSV are found with the records.
+    finds_fields: bool,
     /// Whether the records are elements of a document, whose offsets in it are not known.
     is_document: bool,
     layout: Arc<Layout>,
     workers: Workers<Piece>,
     /// The blocks that were read to infer the types, and the error after them.
     sample: VecDeque<Piece>,
-    spare: Vec<BatchCopy>,
+    spare: Vec<(BatchCopy, CsvPositions)>,
     /// The most records of a block.
     most_records: usize,
     /// Whether no more blocks are to be read.
@@ -52,17 +62,34 @@ pub struct Batches {
     rejected: u64,
 }
 
+/// Finds the records.
+enum AnyFramer {
+    Csv(Box<Csv>),
+    Other(Box<dyn Framer + Send>),
+}
+
+impl AnyFramer {
+    fn get(&mut self) -> &mut dyn Framer {
+        match self {
+            AnyFramer::Csv(csv) => &mut **csv,
+            AnyFramer::Other(other) => &mut **other,
+        }
+    }
+}
+
 /// A block on its way.
 struct Piece {
     block: BatchCopy,
+    /// Its fields, if they were found with its records.
+    positions: CsvPositions,
     /// A record that the framer refused.
     reject: Option<Reject>,
     result: Option<Result<Parsed>>,
 }
 
 impl Piece {
-    fn new(block: BatchCopy, reject: Option<Reject>) -> Piece {
-        Piece { block, reject, result: None }
+    fn new(block: BatchCopy, positions: CsvPositions) -> Piece {
+        Piece { block, positions, reject: None, result: None }
     }
 
     /// Returns about how much memory it takes.
@@ -130,7 +157,7 @@ impl Batches {
             goes_on: options.on_bad == OnBad::Skip,
             how: options.how(),
         };
-        let mut batches = Batches::new(reader, Box::new(csv), layout, options);
+        let mut batches = Batches::new(reader, AnyFramer::Csv(Box::new(csv)), layout, options);
         let layout = match &options.schema {
             Some(schema) => {
                 pick(&batches.layout, &names, schema).map_err(|error| error.with_name(batches.reader.name()))?
@@ -157,7 +184,7 @@ impl Batches {
             goes_on: options.on_bad == OnBad::Skip,
             how: options.how(),
         };
-        let mut batches = Batches::new(reader, Box::new(Lines::new()), layout, options);
+        let mut batches = Batches::new(reader, AnyFramer::Other(Box::new(Lines::new())), layout, options);
         if let Some(schema) = &options.schema {
             let layout =
                 pick(&batches.layout, &names, schema).map_err(|error| error.with_name(batches.reader.name()))?;
@@ -231,7 +258,7 @@ impl Batches {
             goes_on: options.on_bad == OnBad::Skip,
             how: options.how(),
         };
-        let mut batches = Batches::new(reader, framer, layout, options);
+        let mut batches = Batches::new(reader, AnyFramer::Other(framer), layout, options);
         if needs_types {
             let schema = batches.infer_json(options)?;
             let layout = Layout { schema, ..Layout::clone(&batches.layout) };
@@ -268,12 +295,13 @@ impl Batches {
         Schema::inferred(Arc::new(arrow_schema::Schema::new(fields)))
     }
 
-    fn new(reader: Reader, framer: Box<dyn Framer + Send>, layout: Layout, options: &Options) -> Batches {
+    fn new(reader: Reader, framer: AnyFramer, layout: Layout, options: &Options) -> Batches {
         let layout = Arc::new(layout);
         Batches {
             most_records: most_records(&layout),
             reader,
             framer,
+            finds_fields: false,
             is_document: false,
             workers: workers(&layout, options.threads),
             layout,
@@ -292,6 +320,7 @@ impl Batches {
         self.layout = Arc::new(layout);
         self.most_records = most_records(&self.layout);
         self.workers = workers(&self.layout, options.threads);
+        self.finds_fields = options.threads <= MOST_THREADS_FIELDS;
     }
 
     /// Infers the columns from the next records, which stay in the sample.
@@ -302,10 +331,10 @@ impl Batches {
         };
         let mut columns = vec![Inferred::default(); names.len()];
         let (mut records, mut bytes) = (0, 0);
-        let mut scratch = rows::Scratch::default();
+        let (mut scratch, mut positions) = (rows::Scratch::default(), CsvPositions::new());
         while records < most && bytes < SAMPLE_BYTES {
             let Some(piece) = self.read()? else { break };
-            records += self.layout.observe(&piece.block, &mut scratch, most - records, &mut columns);
+            records += self.layout.observe(&piece.block, &mut positions, &mut scratch, most - records, &mut columns);
             bytes += piece.size();
             self.sample.push_back(piece);
         }
@@ -318,9 +347,17 @@ impl Batches {
         if self.is_ended {
             return Ok(None);
         }
-        let mut block = self.spare.pop().unwrap_or_default();
-        match block.refill(&mut self.reader, &mut *self.framer, self.most_records) {
-            Ok(true) if block.batch().bytes().len() <= LONGEST => Ok(Some(Piece::new(block, None))),
+        let (mut block, mut positions) = self.spare.pop().unwrap_or_default();
+        match block.refill(&mut self.reader, self.framer.get(), self.most_records) {
+            Ok(true) if block.batch().bytes().len() <= LONGEST => {
+                if let AnyFramer::Csv(csv) = &mut self.framer
+                    && self.finds_fields
+                    && block.batch().bytes().len() <= LONGEST_KEPT
+                {
+                    csv.take_fields(&mut positions);
+                }
+                Ok(Some(Piece::new(block, positions)))
+            }
             Ok(true) => {
                 let error = Error::new(ErrorKind::MemoryLimit)
                     .with_name(self.reader.name())
@@ -336,8 +373,8 @@ impl Batches {
             Err(error) if self.layout.goes_on && is_of_record(&error) => {
                 let mut raw = Vec::new();
                 // The rest of a long record is not kept.
-                match self.reader.skip_record_into(&mut *self.framer, &mut raw, LONGEST / 1024) {
-                    Ok(_) => Ok(Some(Piece::new(BatchCopy::default(), Some(Reject { error, raw })))),
+                match self.reader.skip_record_into(&mut self.framer.get(), &mut raw, LONGEST / 1024) {
+                    Ok(_) => Ok(Some(Piece { reject: Some(Reject { error, raw }), ..Piece::new(block, positions) })),
                     Err(error) => {
                         (self.is_ended, self.error) = (true, Some(error));
                         Ok(None)
@@ -346,7 +383,7 @@ impl Batches {
             }
             Err(error) if error.kind() == ErrorKind::Cancelled => {
                 // The next call continues.
-                self.spare.push(block);
+                self.spare.push((block, positions));
                 Err(error)
             }
             Err(error) => {
@@ -383,7 +420,7 @@ impl Batches {
                     None => Ok(None),
                 };
             };
-            let Piece { mut block, reject, result } = piece;
+            let Piece { mut block, positions, reject, result } = piece;
             self.rejected += u64::from(reject.is_some());
             self.keep(reject);
             let Some(result) = result else {
@@ -392,8 +429,10 @@ impl Batches {
                     false => continue,
                 }
             };
-            block.clear();
-            self.spare.push(block);
+            if block.batch().bytes().len() <= LONGEST_KEPT {
+                block.clear();
+                self.spare.push((block, positions));
+            }
             let Parsed { batch, rejects, error } = match result {
                 Ok(parsed) => parsed,
                 Err(error) => return self.fail(error),
@@ -495,10 +534,11 @@ struct Scratch {
 }
 
 /// Turns the records of a block into a batch.
-fn parse(layout: &Layout, block: &BatchCopy, scratch: &mut Scratch) -> Result<Parsed> {
+fn parse(layout: &Layout, piece: &mut Piece, scratch: &mut Scratch) -> Result<Parsed> {
+    let Piece { block, positions, .. } = piece;
     match layout.format {
         Format::Json(names) => layout.parse_json(names, block, &mut scratch.json),
-        Format::Lines | Format::Csv(_) => layout.parse_texts(block, &mut scratch.texts),
+        Format::Lines | Format::Csv(_) => layout.parse_texts(block, positions, &mut scratch.texts),
     }
 }
 
@@ -526,7 +566,7 @@ fn workers(layout: &Arc<Layout>, threads: usize) -> Workers<Piece> {
         let (layout, mut scratch) = (layout.clone(), Scratch::default());
         Box::new(move |piece: &mut Piece| {
             if piece.reject.is_none() {
-                piece.result = Some(parse(&layout, &piece.block, &mut scratch));
+                piece.result = Some(parse(&layout, piece, &mut scratch));
             }
         })
     };

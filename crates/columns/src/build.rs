@@ -25,25 +25,20 @@ pub(crate) trait Texts {
     fn byte_len(&self) -> usize;
 }
 
-/// Texts, one after the other, and spare bytes after them.
-struct Joined {
-    bytes: Vec<u8>,
-    len: usize,
-}
+/// The number of bytes that are copied for a shorter text. Most texts are short, and copying always the same number of bytes is
+/// faster than copying as many as a text has.
+const STEP: usize = 32;
 
-impl Joined {
-    /// The number of bytes that are copied for a shorter text. Most texts are short, and copying always the same number of
-    /// bytes is faster than copying as many as a text has.
-    const STEP: usize = 32;
-
-    #[inline]
-    fn push(&mut self, text: Content<'_>) {
-        let spare = &mut self.bytes[self.len..];
-        match (text.rest.first_chunk(), spare.first_chunk_mut::<{ Joined::STEP }>()) {
-            (Some(from), Some(to)) if text.len <= Joined::STEP => *to = *from,
-            _ => spare[..text.len].copy_from_slice(text.bytes()),
+/// Appends a text.
+#[inline]
+fn push(bytes: &mut Vec<u8>, text: Content<'_>) {
+    match text.rest.first_chunk::<STEP>() {
+        Some(chunk) if text.len <= STEP => {
+            let len = bytes.len() + text.len;
+            bytes.extend_from_slice(chunk);
+            bytes.truncate(len);
         }
-        self.len += text.len;
+        _ => bytes.extend_from_slice(text.bytes()),
     }
 }
 
@@ -77,8 +72,8 @@ pub(crate) fn array(texts: &impl Texts, data_type: &DataType, how: How) -> Resul
         ($type:ty, $unit:expr, $zone:expr) => {{
             let zone = $zone.as_deref().map(|name: &str| Zone::of_name(name));
             match zone {
-                None => primitive::<$type>(texts, how, data_type, |text| values.timestamp(text, $unit)),
-                Some(zone) => primitive::<$type>(texts, how, data_type, |text| values.zoned(text, $unit, zone)),
+                None => primitive::<$type>(texts, how, data_type, |text| values.timestamp(text.bytes(), $unit)),
+                Some(zone) => primitive::<$type>(texts, how, data_type, |text| values.zoned(text.bytes(), $unit, zone)),
             }
         }};
     }
@@ -96,17 +91,17 @@ pub(crate) fn array(texts: &impl Texts, data_type: &DataType, how: How) -> Resul
         DataType::UInt16 => numbers!(UInt16Type),
         DataType::UInt32 => numbers!(UInt32Type),
         DataType::UInt64 => numbers!(UInt64Type),
-        DataType::Float32 => primitive::<Float32Type>(texts, how, data_type, scan::parse::<f32>),
+        DataType::Float32 => primitive::<Float32Type>(texts, how, data_type, |text| scan::parse::<f32>(text.bytes())),
         DataType::Float64 => primitive::<Float64Type>(texts, how, data_type, |text| values.float64(text)),
         &DataType::Decimal128(precision, scale) => {
-            primitive::<Decimal128Type>(texts, how, data_type, |text| values.decimal(text, precision, scale))
+            primitive::<Decimal128Type>(texts, how, data_type, |text| values.decimal(text.bytes(), precision, scale))
         }
-        DataType::Date32 => primitive::<Date32Type>(texts, how, data_type, |text| values.date(text)),
+        DataType::Date32 => primitive::<Date32Type>(texts, how, data_type, |text| values.date(text.bytes())),
         DataType::Time64(TimeUnit::Microsecond) => {
-            primitive::<Time64MicrosecondType>(texts, how, data_type, |text| values.time(text, 1_000_000))
+            primitive::<Time64MicrosecondType>(texts, how, data_type, |text| values.time(text.bytes(), 1_000_000))
         }
         DataType::Time64(_) => {
-            primitive::<Time64NanosecondType>(texts, how, data_type, |text| values.time(text, 1_000_000_000))
+            primitive::<Time64NanosecondType>(texts, how, data_type, |text| values.time(text.bytes(), 1_000_000_000))
         }
         DataType::Timestamp(TimeUnit::Second, zone) => stamps!(TimestampSecondType, 1, zone),
         DataType::Timestamp(TimeUnit::Millisecond, zone) => stamps!(TimestampMillisecondType, 1_000, zone),
@@ -172,14 +167,13 @@ fn primitive<T: ArrowPrimitiveType>(
     texts: &impl Texts,
     how: How,
     data_type: &DataType,
-    parse: impl Fn(&[u8]) -> std::result::Result<T::Native, ErrorKind>,
+    parse: impl Fn(Content<'_>) -> std::result::Result<T::Native, ErrorKind>,
 ) -> Result<(ArrayRef, Vec<Misfit>)> {
-    let mut values = vec![T::Native::default(); texts.len()];
-    let outcome = each(texts, how, |row, text| {
-        if let Some(text) = text {
-            values[row] = parse(text.bytes())?;
-        }
-        Ok(())
+    let mut values = Vec::with_capacity(texts.len());
+    let outcome = each(texts, how, |_, text| {
+        let value = text.map_or(Ok(T::Native::default()), &parse);
+        values.push(value.unwrap_or_default());
+        value.map(drop)
     });
     values.truncate(outcome.rows);
     let array = PrimitiveArray::<T>::try_new(ScalarBuffer::from(values), outcome.nulls()).map_err(refused)?;
@@ -217,23 +211,20 @@ fn pieces(texts: &impl Texts, how: How, is_text: bool) -> Result<(ArrayRef, Vec<
 
 /// Returns the texts one after the other, and their offsets. With `is_checked`, a text that is not UTF-8 does not fit.
 fn join(texts: &impl Texts, how: How, is_checked: bool) -> (OffsetBuffer<i32>, Buffer, Outcome) {
-    let mut joined = Joined { bytes: vec![0; texts.byte_len() + Joined::STEP], len: 0 };
-    let mut offsets = vec![0; texts.len() + 1];
-    let outcome = each(texts, how, |row, text| {
-        // A block has less than 2 GiB.
-        offsets[row + 1] = joined.len as i32;
-        if let Some(text) = text {
-            if is_checked && str::from_utf8(text.bytes()).is_err() {
-                return Err(ErrorKind::Utf8Invalid);
-            }
-            joined.push(text);
-            offsets[row + 1] = joined.len as i32;
+    let mut bytes = Vec::with_capacity(texts.byte_len() + STEP);
+    let mut offsets = Vec::with_capacity(texts.len() + 1);
+    offsets.push(0);
+    let outcome = each(texts, how, |_, text| {
+        let is_valid = !is_checked || text.is_none_or(|text| str::from_utf8(text.bytes()).is_ok());
+        if let Some(text) = text.filter(|_| is_valid) {
+            push(&mut bytes, text);
         }
-        Ok(())
+        // A block has less than 2 GiB.
+        offsets.push(bytes.len() as i32);
+        if is_valid { Ok(()) } else { Err(ErrorKind::Utf8Invalid) }
     });
-    joined.bytes.truncate(joined.len);
     offsets.truncate(outcome.rows + 1);
-    (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(joined.bytes), outcome)
+    (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(bytes), outcome)
 }
 
 /// An error of Arrow's constructors, which check what this crate builds.

@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 /// Memory that one thread uses for one block after another.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    positions: CsvPositions,
     /// The fields of all rows, as many for each as there are columns.
     spans: Vec<Span>,
     /// The contents from whose middle quotes or escape characters were removed.
@@ -58,8 +57,8 @@ struct Bad {
 impl Layout {
     /// Splits the records of a block into the spans of the columns. Records with another
     /// number of fields are the result; by default they end the rows.
-    fn spans(&self, block: &BatchCopy, scratch: &mut Scratch, goes_on: bool) -> Vec<Bad> {
-        let Scratch { positions, spans, decoded, records } = scratch;
+    fn spans(&self, block: &BatchCopy, positions: &mut CsvPositions, scratch: &mut Scratch, goes_on: bool) -> Vec<Bad> {
+        let Scratch { spans, decoded, records } = scratch;
         spans.clear();
         decoded.clear();
         records.clear();
@@ -91,7 +90,7 @@ impl Layout {
             }
         };
         let has_nulls = !self.nulls.is_empty();
-        let mut span = |row: &CsvRow<'_>, i: usize| match row.content(i) {
+        let mut span = |row: &CsvRow<'_>, i: usize, content: Option<(u32, u32)>| match content {
             Some((start, end)) if !has_nulls => Span { start, end },
             _ => examined(row, i),
         };
@@ -105,10 +104,10 @@ impl Layout {
             }
             match &self.picked {
                 None => {
-                    spans.extend((0..row.len()).map(|i| span(&row, i)));
+                    spans.extend(row.contents().enumerate().map(|(i, content)| span(&row, i, content)));
                     spans.extend((row.len()..count).map(|_| ABSENT));
                 }
-                Some(picked) => spans.extend(picked.iter().map(|&i| span(&row, i))),
+                Some(picked) => spans.extend(picked.iter().map(|&i| span(&row, i, row.content(i)))),
             }
             records.push(row.index() as u32);
         }
@@ -140,11 +139,12 @@ impl Layout {
     pub(crate) fn observe(
         &self,
         block: &BatchCopy,
+        positions: &mut CsvPositions,
         scratch: &mut Scratch,
         most: usize,
         columns: &mut [Inferred],
     ) -> usize {
-        drop(self.spans(block, scratch, true));
+        drop(self.spans(block, positions, scratch, true));
         let scratch = &*scratch;
         let rows = scratch.records.len().min(most);
         for (texts, column) in self.columns(block, scratch).zip(columns) {
@@ -155,9 +155,14 @@ impl Layout {
         rows
     }
 
-    /// Turns the records of a block into a batch.
-    pub(crate) fn parse_texts(&self, block: &BatchCopy, scratch: &mut Scratch) -> Result<Parsed> {
-        let mut bad = self.spans(block, scratch, self.goes_on);
+    /// Turns the records of a block into a batch. The positions are those of its fields, or of others.
+    pub(crate) fn parse_texts(
+        &self,
+        block: &BatchCopy,
+        positions: &mut CsvPositions,
+        scratch: &mut Scratch,
+    ) -> Result<Parsed> {
+        let mut bad = self.spans(block, positions, scratch, self.goes_on);
         let scratch = &*scratch;
         let fields = self.schema.arrow().fields();
         let how = build::How {

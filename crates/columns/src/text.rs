@@ -3,7 +3,8 @@
 //! The rules are those of `docs/types.md`. A value of an inferred type must print back losslessly: a number has the
 //! same decimal value, and every other value the same digits.
 
-use millstream::{ErrorKind, scan};
+use crate::span::Content;
+use millstream::{ErrorKind, scan, sixteen_digits};
 use time::{Date, Month};
 
 /// A set of types, with one bit for each.
@@ -149,56 +150,48 @@ fn is_float(text: &[u8], written: &Written) -> bool {
     shortest.and_then(|shortest| shortest.normal()) == Some((digits, exponent))
 }
 
-/// Returns an integer of at most 18 digits without leading zeros.
+/// Returns the digits in front of a text, and how many there are, up to 16. `None` if there are none, or the memory ends.
 #[inline]
-fn short_integer(text: &[u8]) -> Option<i64> {
-    let rest = text.strip_prefix(b"-").unwrap_or(text);
-    let is_canonical = match rest {
-        [b'1'..=b'9', ..] => rest.len() <= 18,
-        [b'0'] => text.len() == 1,
-        _ => false,
-    };
-    if !is_canonical {
-        return None;
-    }
-    let mut value = 0;
-    for &byte in rest {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value * 10 + i64::from(digit);
-    }
-    Some(if rest.len() < text.len() { -value } else { value })
+fn digits(memory: &[u8]) -> Option<(u64, usize)> {
+    let (value, count) = sixteen_digits(memory.first_chunk()?);
+    (count > 0).then_some((value, count))
+}
+
+/// Returns an integer of at most 16 digits without leading zeros.
+#[inline]
+fn short_integer(text: Content<'_>) -> Option<i64> {
+    let sign = usize::from(text.rest.first() == Some(&b'-'));
+    let rest = &text.rest[sign..];
+    let (value, count) = digits(rest)?;
+    let is_all = sign + count == text.len;
+    let is_canonical = rest[0] != b'0' || text.len == 1;
+    (is_all && is_canonical).then(|| if sign > 0 { -(value as i64) } else { value as i64 })
 }
 
 /// Powers of ten, which doubles have exactly.
 const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
-/// Returns the number of a text without an exponent and leading zeros, of at most 15 digits. Both the digits and the power
-/// of ten are doubles exactly, so their quotient is the nearest double (Clinger, "How to read floating point numbers
-/// accurately", 1990).
+/// Returns the number of a text with digits on both sides of the point, or without a point, no exponent and no leading zeros, of
+/// at most 15 digits. Both the digits and the power of ten are doubles exactly, so their quotient is the nearest double (Clinger,
+/// "How to read floating point numbers accurately", 1990).
 #[inline]
-fn short_float(text: &[u8]) -> Option<f64> {
-    let rest = text.strip_prefix(b"-").unwrap_or(text);
-    if rest.len() > 16 {
+fn short_float(text: Content<'_>) -> Option<f64> {
+    let sign = usize::from(text.rest.first() == Some(&b'-'));
+    let rest = &text.rest[sign..];
+    let len = text.len.checked_sub(sign)?;
+    let (whole, count) = digits(rest)?;
+    let (mut value, mut fraction) = (whole, 0);
+    if count < len && rest[count] == b'.' {
+        let (more, digits) = digits(&rest[count + 1..])?;
+        (value, fraction) =
+            (whole.checked_mul(POWERS.get(digits).map(|&power| power as u64)?)?.checked_add(more)?, digits);
+    }
+    let is_all = len == count + fraction + usize::from(fraction > 0);
+    if !is_all || count + fraction > 15 || (count > 1 && rest[0] == b'0') {
         return None;
     }
-    let (mut digits, mut point) = (0u64, None);
-    for (at, &byte) in rest.iter().enumerate() {
-        match byte {
-            b'0'..=b'9' => digits = digits * 10 + u64::from(byte - b'0'),
-            b'.' if point.is_none() => point = Some(at),
-            _ => return None,
-        }
-    }
-    let fraction = point.map_or(0, |at| rest.len() - at - 1);
-    let whole = point.unwrap_or(rest.len());
-    if whole + fraction == 0 || whole + fraction > 15 || (whole > 1 && rest[0] == b'0') {
-        return None;
-    }
-    let value = digits as f64 / POWERS[fraction];
-    Some(if rest.len() < text.len() { -value } else { value })
+    let value = value as f64 / POWERS[fraction];
+    Some(if sign > 0 { -value } else { value })
 }
 
 /// What inference learns from a text.
@@ -314,10 +307,11 @@ impl Values {
     }
 
     #[inline]
-    pub(crate) fn integer<T: scan::Number + TryFrom<i64>>(self, text: &[u8]) -> Parsed<T> {
+    pub(crate) fn integer<T: scan::Number + TryFrom<i64>>(self, text: Content<'_>) -> Parsed<T> {
         if let Some(value) = short_integer(text).and_then(|value| T::try_from(value).ok()) {
             return Ok(value);
         }
+        let text = text.bytes();
         let is_exact = match text {
             [b'-', b'0', ..] => false,
             [b'0'] => true,
@@ -331,10 +325,11 @@ impl Values {
     }
 
     #[inline]
-    pub(crate) fn float64(self, text: &[u8]) -> Parsed<f64> {
+    pub(crate) fn float64(self, text: Content<'_>) -> Parsed<f64> {
         if let Some(value) = short_float(text) {
             return Ok(value);
         }
+        let text = text.bytes();
         if !self.exact {
             return scan::parse::<f64>(text);
         }
@@ -539,5 +534,41 @@ fn two(text: &[u8]) -> Option<u32> {
     match text {
         [a @ b'0'..=b'9', b @ b'0'..=b'9', ..] => Some(u32::from(a - b'0') * 10 + u32::from(b - b'0')),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    fn value<T>(text: &[u8], memory: &[u8], convert: impl Fn(Content<'_>) -> Parsed<T>) -> Parsed<T> {
+        let memory = [text, memory].concat();
+        convert(Content::new(&memory, 0, text.len()).unwrap())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Without memory after the text, each number is read byte by byte.
+        #[test]
+        fn the_memory_after_a_number_does_not_matter(
+            start in select(vec!["", "-", "0", "-0", "+", "."]),
+            pieces in vec(select(vec!["0", "1", "7", "9", "123456", "99999999", ".", "e", "-", " "]), 0..6),
+            after in vec(select(&b"0059,.-e\n"[..]), 40),
+            exact: bool,
+        ) {
+            let text = [start, &pieces.concat()].concat();
+            let values = Values { exact, rules: Rules::default() };
+            let number = |memory: &[u8]| {
+                let float = value(text.as_bytes(), memory, |text| values.float64(text)).map(f64::to_bits);
+                let long = value(text.as_bytes(), memory, |text| values.integer::<i64>(text));
+                (float, long, value(text.as_bytes(), memory, |text| values.integer::<u8>(text)))
+            };
+            prop_assert_eq!(number(&after), number(b""));
+        }
     }
 }

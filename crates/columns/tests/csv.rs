@@ -233,18 +233,24 @@ proptest! {
         }
     }
 
-    /// Texts are the contents of the fields, in every dialect, and null if they are not in quotes.
+    /// Texts are the contents of the fields, in every dialect, and null if they are not in quotes. Their positions are found by
+    /// the thread that reads, or by others.
     #[test]
     fn texts_are_the_contents_of_the_fields(
         records in prop::collection::vec(prop::collection::vec(field(), 2..4), 1..30),
+        repeat in prop::sample::select(vec![1, 1, 1, 40]),
+        capacity in prop::sample::select(vec![1, 100, 1 << 16]),
+        threads in prop::sample::select(vec![1, 2, 4]),
         escape in prop::sample::select(vec![None, Some(b'\\')]),
         nulls in prop::sample::select(vec![vec![], vec!["NA", ""]]),
     ) {
-        let text: Vec<u8> = records.iter().flat_map(|fields| [fields.join(","), "\n".to_string()]).collect::<String>().into();
+        let text = records.iter().flat_map(|fields| [fields.join(","), "\n".to_string()]).collect::<String>().repeat(repeat);
         let csv = Csv::with(CsvDialect::new().escape(escape)).unwrap();
         let options = Options::new().header(false).infer(Infer::Off).ragged(CsvRagged::Pad).nulls(nulls.clone());
-        let options = options.names(["a", "b", "c"]);
-        let mut batches = Batches::csv(Reader::memory(text.clone()).unwrap(), csv.clone(), &options).unwrap();
+        let options = options.names(["a", "b", "c"]).threads(threads);
+        let source = std::io::Cursor::new(text.clone());
+        let reader = Reader::builder().capacity(capacity).from_read(source).unwrap();
+        let mut batches = Batches::csv(reader, csv.clone(), &options).unwrap();
         let mut rows = Vec::new();
         while let Some(batch) = batches.next_batch().unwrap() {
             let columns: Vec<_> = batch.columns().iter().map(|column| column.as_string::<i32>()).collect();

@@ -34,6 +34,7 @@ pub mod internal {
     pub use crate::put::json::{append_escaped, append_json};
     pub use crate::put::parts::{Parts, SLACK, append, need};
     pub use crate::refusal::{Refusal, refuse};
+    pub use crate::scan::digits::sixteen_digits;
     pub use crate::scan::quick::quick;
     pub use crate::scan::token::{Extent, Tokens, Value};
 }

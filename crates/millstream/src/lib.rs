@@ -49,7 +49,7 @@ mod writer;
 #[doc(hidden)] // for a `match` that names every format
 pub use millstream_core::internal::Codec;
 #[doc(hidden)] // for the columns
-pub use millstream_core::internal::json_tokens;
+pub use millstream_core::internal::{json_tokens, sixteen_digits};
 #[doc(hidden)] // for the command line
 pub use millstream_core::internal::{is_trick, show_argv};
 pub use millstream_core::{

@@ -119,11 +119,11 @@ impl All {
             self.seen = Seen::Texts { columns: vec![Inferred::default(); names.len()], names };
         }
         let mut scratch = rows::Scratch::default();
-        while let Some(piece) = batches.read()? {
+        while let Some(mut piece) = batches.read()? {
             match &mut self.seen {
                 Seen::Nothing => {}
                 Seen::Texts { columns, .. } => {
-                    batches.layout.observe(&piece.block, &mut scratch, usize::MAX, columns);
+                    batches.layout.observe(&piece.block, &mut piece.positions, &mut scratch, usize::MAX, columns);
                 }
                 Seen::Json { guesses, columns, .. } => {
                     json::observe(&piece.block, usize::MAX, &self.options, guesses, columns);
@@ -132,7 +132,7 @@ impl All {
                     }
                 }
             }
-            batches.spare.push(piece.block);
+            batches.spare.push((piece.block, piece.positions));
         }
         if let Some(error) = batches.error.take() {
             return Err(error);

@@ -72,7 +72,8 @@ impl<'a> Batch<'a> {
     }
 
     /// Returns the call of the framer that has found the records, or 0 if it is not known.
-    pub(super) fn call(&self) -> u64 {
+    #[doc(hidden)] // for readers
+    pub fn call(&self) -> u64 {
         self.call
     }
 

@@ -11,9 +11,9 @@
 //! it reads no memory.
 
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-pub(super) use portable::sixteen_digits;
+pub use portable::sixteen_digits;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub(super) use sse2::sixteen_digits;
+pub use sse2::sixteen_digits;
 
 /// Returns the number that the leading digits form, and how many digits there are. Without digits the number is
 /// meaningless.
@@ -56,7 +56,7 @@ mod sse2 {
     /// Does what [`eight_digits`](super::eight_digits) does, for sixteen bytes.
     #[inline(always)]
     #[allow(unsafe_code)]
-    pub(in crate::scan) fn sixteen_digits(bytes: &[u8; 16]) -> (u64, usize) {
+    pub fn sixteen_digits(bytes: &[u8; 16]) -> (u64, usize) {
         // SAFETY: this is compiled only for CPUs that support SSE2.
         unsafe { by_sse2(bytes) }
     }
@@ -96,7 +96,7 @@ mod portable {
 
     /// Does what [`eight_digits`](super::eight_digits) does, for sixteen bytes.
     #[inline(always)]
-    pub(in crate::scan) fn sixteen_digits(bytes: &[u8; 16]) -> (u64, usize) {
+    pub fn sixteen_digits(bytes: &[u8; 16]) -> (u64, usize) {
         let both = u128::from_le_bytes(*bytes);
         let (first, second) = (both as u64 ^ ZEROS, (both >> 64) as u64 ^ ZEROS);
         let (first_count, second_count) = (digit_count(first), digit_count(second));

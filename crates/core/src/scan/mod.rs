@@ -30,7 +30,7 @@
 //! Internally, `quick` handles valid values far from the end of the bytes, and `token` handles all other cases,
 //! including errors.
 
-mod digits;
+pub(crate) mod digits;
 mod ends;
 mod float;
 mod integer;

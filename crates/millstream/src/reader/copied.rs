@@ -45,6 +45,8 @@ pub struct BatchCopy {
     offsets: Vec<u32>,
     trim: Trim,
     terminated: bool,
+    /// The call of the framer that has found the records, if they are those of one batch.
+    call: u64,
     /// The numbers of bytes and records before.
     position: (u64, u64),
     /// The line of the first record, if it is known, and how many lines a record is.
@@ -59,6 +61,7 @@ impl Default for BatchCopy {
             offsets: vec![0],
             trim: Trim::NOTHING,
             terminated: true,
+            call: 0,
             position: (0, 0),
             first_line: None,
             record_lines: RecordLines::Unknown,
@@ -69,13 +72,16 @@ impl Default for BatchCopy {
 impl BatchCopy {
     /// The records.
     pub fn batch(&self) -> Batch<'_> {
-        Batch::new(&self.bytes, &self.offsets, self.trim, self.terminated).at(self.position.0, self.position.1)
+        Batch::new(&self.bytes, &self.offsets, self.trim, self.terminated)
+            .at(self.position.0, self.position.1)
+            .of_call(self.call)
     }
 
     /// Removes all records, and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.offsets.truncate(1);
+        self.call = 0;
     }
 
     /// Replaces the records by the next batch of the reader, of at most this many records. Returns false at the end.
@@ -91,6 +97,7 @@ impl BatchCopy {
         self.offsets.clear();
         self.offsets.extend(batch.offsets().iter().map(|offset| offset - first));
         (self.trim, self.terminated) = (batch.trim(), batch.terminated());
+        self.call = if first == 0 { batch.call() } else { 0 };
         self.position = (batch.offset() + u64::from(first), batch.first_record());
         self.first_line = inner.map(|inner| self.position.1 + inner + 1);
         self.record_lines = reader.record_lines();
@@ -101,6 +108,7 @@ impl BatchCopy {
     pub fn append(&mut self, batch: &Batch<'_>) {
         let (first, end) = (batch.offsets()[0], batch.offsets()[batch.len()]);
         let base = self.bytes.len() as u32;
+        self.call = 0;
         if base == 0 {
             self.position = (batch.offset() + u64::from(first), batch.first_record());
             self.first_line = batch.first_line();

@@ -332,7 +332,7 @@ impl Default for Csv {
 impl Framer for Csv {
     #[inline]
     fn step(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
-        self.kept.call = 0;
+        self.kept.forget();
         let found = self.find(input, resume, eof);
         self.may_span_lines = match found {
             Found::Line { len, .. } => self.may_span_lines(&input[..len]),
@@ -348,7 +348,7 @@ impl Framer for Csv {
     /// An invalid record ends at the first line end at or after the byte that is not allowed; one whose quote is never
     /// closed, at the end of the input. Nothing is found after the byte order mark of UTF-16.
     fn skip(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
-        self.kept.call = 0;
+        self.kept.forget();
         self.may_span_lines |= self.dialect.quote.is_some() || self.dialect.line_end == CsvLineEnd::Crlf;
         match self.find(input, resume, eof) {
             Found::Line { len, terminated } => Step::Record { len, terminated },
@@ -412,7 +412,7 @@ impl Framer for Csv {
     }
 
     fn call(&self) -> u64 {
-        self.kept.call
+        self.kept.call()
     }
 }
 

@@ -11,6 +11,9 @@ use super::{Csv, CsvBlankLines};
 /// Memory for [`Csv::rows`], which can be used again: where fields end, and where quotes are doubled.
 #[derive(Clone, Debug, Default)]
 pub struct CsvPositions {
+    /// The number of the call that has found the records, or 0 if it is not known. It tells these records from all others:
+    /// positions of other bytes at the same place in memory, of records with the same ends, are never used.
+    call: u64,
     /// The position after each field, for each record the number of fields up to its end, and the position of the second of each
     /// two quotes that stand for one.
     pub(super) found: Found,
@@ -37,6 +40,7 @@ impl CsvPositions {
 
     /// Removes all positions, and keeps the memory.
     pub(super) fn clear(&mut self) {
+        self.call = 0;
         self.found.clear();
         self.contents = Contents::Raw;
     }
@@ -53,6 +57,18 @@ impl CsvPositions {
         lines[first..].iter().map(|&count| ends[count as usize - 1])
     }
 
+    /// Returns whether these are the positions of the records of the batch.
+    fn are_of(&self, batch: &Batch<'_>) -> bool {
+        let Found { ends, lines, .. } = &self.found;
+        let offsets = batch.offsets();
+        // A reader may have cut the batch. The ends are compared only as a precaution.
+        self.call != 0
+            && batch.call() == self.call
+            && offsets[0] == 0
+            && (batch.is_empty()
+                || lines.get(batch.len() - 1).map(|&count| &ends[count as usize - 1]) == offsets.last())
+    }
+
     /// States whether there were quotes.
     pub(super) fn set_quotes(&mut self, quote: Option<u8>, has_quotes: bool) {
         self.contents = quote.filter(|_| has_quotes).map_or(Contents::Raw, Contents::Quoted);
@@ -66,9 +82,6 @@ impl CsvPositions {
 pub(super) struct Kept {
     /// Whether fields were asked for since records were last found.
     are_asked: AtomicBool,
-    /// The number of the call, or 0 if nothing is kept. It tells these records from all others: positions of other bytes at the
-    /// same place in memory, of records with the same ends, are never used.
-    pub(super) call: u64,
     positions: CsvPositions,
 }
 
@@ -80,9 +93,19 @@ impl Clone for Kept {
 }
 
 impl Kept {
+    /// Forgets the records.
+    pub(super) fn forget(&mut self) {
+        self.positions.call = 0;
+    }
+
+    /// Returns the number of the call that has found the records, or 0 if their fields are not kept.
+    pub(super) fn call(&self) -> u64 {
+        self.positions.call
+    }
+
     /// Forgets the records, and returns memory for positions if they are wanted.
     pub(super) fn start(&mut self) -> Option<CsvPositions> {
-        self.call = 0;
+        self.forget();
         self.are_asked.get_mut().then(|| {
             let mut positions = std::mem::take(&mut self.positions);
             positions.clear();
@@ -99,23 +122,9 @@ impl Kept {
             *self.are_asked.get_mut() = false;
             if is_complete {
                 self.positions.found.lines.truncate(count);
-                self.call = CALLS.fetch_add(1, Ordering::Relaxed);
+                self.positions.call = CALLS.fetch_add(1, Ordering::Relaxed);
             }
         }
-    }
-
-    /// Returns the positions of the records of the batch, if they are kept.
-    fn of(&self, batch: &Batch<'_>) -> Option<&CsvPositions> {
-        self.are_asked.store(true, Ordering::Relaxed);
-        let Found { ends, lines, .. } = &self.positions.found;
-        let offsets = batch.offsets();
-        // A reader may have cut the batch. The ends are compared only as a precaution.
-        let is_same = self.call != 0
-            && batch.call() == self.call
-            && offsets[0] == 0
-            && (batch.is_empty()
-                || lines.get(batch.len() - 1).map(|&count| &ends[count as usize - 1]) == offsets.last());
-        is_same.then_some(&self.positions)
     }
 }
 
@@ -141,19 +150,29 @@ impl Csv {
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn rows<'a>(&'a self, batch: Batch<'a>, positions: &'a mut CsvPositions) -> CsvRows<'a> {
-        let positions = match self.kept.of(&batch) {
-            Some(kept) => kept,
-            None => {
-                if self.find_fields(&batch, positions).is_none() {
-                    positions.clear();
-                    (0..batch.len()).for_each(|i| self.find_fields_of(&batch, i, positions));
-                    positions.contents = Contents::Unknown;
-                }
-                positions
+        self.kept.are_asked.store(true, Ordering::Relaxed);
+        let positions = if self.kept.positions.are_of(&batch) {
+            &self.kept.positions
+        } else {
+            if !positions.are_of(&batch) && self.find_fields(&batch, positions).is_none() {
+                positions.clear();
+                (0..batch.len()).for_each(|i| self.find_fields_of(&batch, i, positions));
+                positions.contents = Contents::Unknown;
             }
+            positions
         };
         let Found { ends, lines, doubled } = &positions.found;
         CsvRows { csv: self, batch, ends, used: 0, lines, doubled, contents: positions.contents, next: 0 }
+    }
+
+    /// Exchanges `positions` for the fields that the framer has found with the records of the last batch, so that
+    /// [`rows`](Csv::rows) of a clone, on another thread, does not look for them. The framer finds the fields of the next batch,
+    /// too.
+    #[doc(hidden)] // for `millstream-columns`
+    pub fn take_fields(&mut self, positions: &mut CsvPositions) {
+        *self.kept.are_asked.get_mut() = true;
+        std::mem::swap(&mut self.kept.positions, positions);
+        self.kept.forget();
     }
 
     /// Finds the position after each field of the batch with vector instructions. Returns `None` if the dialect or the bytes do
@@ -299,7 +318,23 @@ impl<'a> CsvRow<'a> {
     #[doc(hidden)] // for `millstream-columns`
     #[inline]
     pub fn content(&self, i: usize) -> Option<(u32, u32)> {
-        let (begin, end) = self.bounds(i)?;
+        self.bounds(i).and_then(|(begin, end)| self.content_of(begin, end))
+    }
+
+    /// The same for each field.
+    #[doc(hidden)] // for `millstream-columns`
+    #[inline]
+    pub fn contents(&self) -> impl ExactSizeIterator<Item = Option<(u32, u32)>> + use<'a> {
+        let (row, mut begin) = (*self, self.begin);
+        row.ends.iter().enumerate().map(move |(i, &end)| {
+            let begin = std::mem::replace(&mut begin, end);
+            row.content_of(begin, if i + 1 == row.ends.len() { row.end } else { end - 1 })
+        })
+    }
+
+    /// The same for the field between these positions.
+    #[inline]
+    fn content_of(&self, begin: u32, end: u32) -> Option<(u32, u32)> {
         let quote = match self.contents {
             Contents::Raw => return Some((begin, end)),
             Contents::Quoted(quote) => quote,
@@ -396,6 +431,14 @@ mod tests {
                 assert_eq!(rows(csv, cut.of_call(call), &mut positions), expected);
                 assert!(call == 0 || positions.found.ends.is_empty(), "the fields are found again");
             }
+            // By a clone that has taken the fields.
+            let (call, other) = (csv.call(), csv.clone());
+            csv.take_fields(&mut positions);
+            assert_eq!(csv.call(), 0);
+            for _ in 0..2 {
+                assert_eq!(rows(&other, cut.of_call(call), &mut positions), expected);
+                assert_eq!(positions.call, call);
+            }
             at += offsets[offsets.len() - 1] as usize;
         }
     }
@@ -456,6 +499,14 @@ mod tests {
             // A batch that no call has found, or another one.
             assert!(is_right(&csv, 0, &mut positions) && is_right(&csv, call + 1, &mut positions));
             assert!(is_right(&csv.clone(), call, &mut positions));
+            for of_another in [|_| 0, |call| call + 1] {
+                let mut csv = csv.clone();
+                ask(&csv);
+                csv.batch(b"a,bcd\nab,cd\n", true, usize::MAX, &mut vec![0]).unwrap();
+                let call = csv.call();
+                csv.take_fields(&mut positions);
+                assert!(call != 0 && is_right(&csv, of_another(call), &mut positions));
+            }
             // Each call forgets the records of the one before.
             for call_again in [
                 |csv: &mut Csv, bytes: &[u8]| drop(csv.step(bytes, Resume::START, true)),
