@@ -48,10 +48,10 @@ mod writer;
 
 #[doc(hidden)] // for a `match` that names every format
 pub use millstream_core::internal::Codec;
-#[doc(hidden)] // for the columns
-pub use millstream_core::internal::{json_tokens, sixteen_digits};
 #[doc(hidden)] // for the command line
 pub use millstream_core::internal::{is_trick, show_argv};
+#[doc(hidden)] // for the columns
+pub use millstream_core::internal::{json_tokens, sixteen_digits};
 pub use millstream_core::{
     CommandEnd, CommandStatus, Error, ErrorKind, Format, Result, error, frame, put, put_parts, scan,
 };

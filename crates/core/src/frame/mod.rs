@@ -75,6 +75,23 @@ pub enum RecordLines {
 }
 
 impl RecordLines {
+    /// Does what [`inside`](RecordLines::inside) does for a batch whose line ends the framer may have counted, see
+    /// [`Framer::inner_lines`].
+    #[doc(hidden)]
+    #[inline]
+    pub fn inside_batch(
+        self,
+        counted: Option<(usize, u64)>,
+        bytes: &[u8],
+        ends: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone,
+    ) -> Option<u64> {
+        match counted {
+            // The batch may have been cut.
+            Some((len, inner)) if ends.clone().next_back() == Some(len) => Some(inner),
+            _ => self.inside(bytes, ends),
+        }
+    }
+
     /// Returns the number of line ends inside the records at the front of `bytes`, which end at `ends`; `None` if they are
     /// not lines.
     #[doc(hidden)]
@@ -185,6 +202,13 @@ pub trait Framer {
         0
     }
 
+    /// Returns the length of the records that the last call of [`batch`](Framer::batch) has found, and the number of line ends
+    /// inside them, if it has counted these.
+    #[doc(hidden)]
+    fn inner_lines(&self) -> Option<(usize, u64)> {
+        None
+    }
+
     /// Returns the number of the last call of [`batch`](Framer::batch) if this framer has kept more about its records than their
     /// ends, and 0 otherwise. No other call in this process has this number. A reader passes it to the batch, so that the framer
     /// recognises its records.
@@ -270,6 +294,10 @@ macro_rules! forward_framer {
 
             fn count_skipped(&self, batch: &Batch<'_>) -> usize {
                 (**self).count_skipped(batch)
+            }
+
+            fn inner_lines(&self) -> Option<(usize, u64)> {
+                (**self).inner_lines()
             }
 
             fn call(&self) -> u64 {

@@ -1058,7 +1058,7 @@ impl Reader {
             }
         }
         let ends = self.offsets[1..].iter().map(|&end| end as usize);
-        self.count_lines(self.record_lines.inside(self.buffer.unread(), ends));
+        self.count_lines(self.record_lines.inside_batch(framer.inner_lines(), self.buffer.unread(), ends));
         self.records += self.offsets.len() as u64 - 1;
         let len = self.offsets[self.offsets.len() - 1] as usize;
         let most = BATCH_BYTES.min(self.buffer.unread().len());

@@ -145,7 +145,7 @@ fn part(
             let is_over = block.offset + u64::from(offsets[count]) >= range.end;
             let is_whole = count + 1 == offsets.len();
             offsets.truncate(count + 1);
-            let lines = framer.record_lines();
+            let (lines, counted) = (framer.record_lines(), framer.inner_lines());
             // The counts after the first `count` records.
             let counts = |count: usize| {
                 let terminated = !is_whole || count + 1 < offsets.len() || !matches!(scanned, Ok(false));
@@ -154,7 +154,7 @@ fn part(
                     + Counts {
                         records: count as u64,
                         inner_lines: lines
-                            .inside(input, offsets[1..=count].iter().map(|&end| end as usize))
+                            .inside_batch(counted, input, offsets[1..=count].iter().map(|&end| end as usize))
                             .unwrap_or(0),
                         skipped: framer.count_skipped(&batch) as u64,
                     }

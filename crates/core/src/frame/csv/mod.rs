@@ -49,10 +49,18 @@ pub struct Csv {
     automaton: Box<Automaton>,
     /// Finds line ends by the parity of quotes, if the dialect allows that.
     index: Option<QuotedIndex>,
-    /// Whether a record that was found last may contain line ends.
-    may_span_lines: bool,
+    lines: Inside,
     /// The fields of the records that were found last, if they are wanted.
     kept: Box<Kept>,
+}
+
+/// The line ends inside the records that were found last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Inside {
+    /// Whether there may be any.
+    may_be: bool,
+    /// The length of all these records, and the number of line ends, if they were counted.
+    counted: Option<(usize, u64)>,
 }
 
 /// The end of a line, as found by the automaton.
@@ -83,7 +91,7 @@ impl Csv {
             dialect,
             automaton: Box::new(Automaton::new(&dialect)),
             index: special(&dialect).map(QuotedIndex::new),
-            may_span_lines: false,
+            lines: Inside::default(),
             kept: Box::default(),
         })
     }
@@ -334,10 +342,11 @@ impl Framer for Csv {
     fn step(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
         self.kept.forget();
         let found = self.find(input, resume, eof);
-        self.may_span_lines = match found {
+        let may_be = match found {
             Found::Line { len, .. } => self.may_span_lines(&input[..len]),
             Found::More(_) | Found::Bad(..) => true,
         };
+        self.lines = Inside { may_be, counted: None };
         match found {
             Found::Line { len, terminated } => Step::Record { len, terminated },
             Found::More(resume) => Step::More { resume, need: 0 },
@@ -349,7 +358,8 @@ impl Framer for Csv {
     /// closed, at the end of the input. Nothing is found after the byte order mark of UTF-16.
     fn skip(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
         self.kept.forget();
-        self.may_span_lines |= self.dialect.quote.is_some() || self.dialect.line_end == CsvLineEnd::Crlf;
+        self.lines.may_be |= self.dialect.quote.is_some() || self.dialect.line_end == CsvLineEnd::Crlf;
+        self.lines.counted = None;
         match self.find(input, resume, eof) {
             Found::Line { len, terminated } => Step::Record { len, terminated },
             Found::More(resume) => Step::More { resume, need: 0 },
@@ -368,7 +378,7 @@ impl Framer for Csv {
 
     fn record_lines(&self) -> RecordLines {
         match self.dialect.line_end {
-            _ if !self.may_span_lines => RecordLines::One,
+            _ if !self.lines.may_be => RecordLines::One,
             CsvLineEnd::Cr => RecordLines::Several(b'\r'),
             _ => RecordLines::Several(b'\n'),
         }
@@ -399,16 +409,20 @@ impl Framer for Csv {
     }
 
     fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
-        let mut may_span_lines = false;
+        let mut lines = Inside::default();
         let (mut positions, before) = (self.kept.start(), ends.len());
         let mut fields = positions.as_mut();
-        let terminated = self.find_all(input, eof, max, ends, &mut may_span_lines, &mut fields);
-        self.may_span_lines = may_span_lines;
+        let terminated = self.find_all(input, eof, max, ends, &mut lines, &mut fields);
+        self.lines = lines;
         let is_complete = fields.is_some();
         if let Some(positions) = positions {
             self.kept.finish(ends.len() - before, positions, is_complete);
         }
         terminated
+    }
+
+    fn inner_lines(&self) -> Option<(usize, u64)> {
+        self.lines.counted
     }
 
     fn call(&self) -> u64 {
@@ -425,15 +439,15 @@ impl Csv {
             || self.dialect.quote.is_some_and(|quote| memchr::memchr(quote, records).is_some())
     }
 
-    /// Does what [`Framer::batch`] does, and sets `may_span_lines` if the records may contain line ends. It also finds the fields
-    /// of the records, if they are wanted; `fields` is `None` afterwards if it has not found all of them.
+    /// Does what [`Framer::batch`] does, and sets `lines`. It also finds the fields of the records, if they are wanted; `fields` is
+    /// `None` afterwards if it has not found all of them.
     fn find_all(
         &self,
         input: &[u8],
         eof: bool,
         max: usize,
         ends: &mut Vec<u32>,
-        may_span_lines: &mut bool,
+        lines: &mut Inside,
         fields: &mut Option<&mut CsvPositions>,
     ) -> Result<bool> {
         let most = input.len().min(u32::MAX as usize);
@@ -442,7 +456,7 @@ impl Csv {
         let limit = before.saturating_add(max);
         // Where the current line begins, and where the next block does.
         let (mut line, mut at) = (0, 0);
-        let (mut index, mut has_quotes) = (self.index, false);
+        let (mut index, mut has_quotes, mut is_counted) = (self.index, false, self.index.is_some());
         match (&mut index, &fields) {
             (Some(index), Some(_)) => *index = index.of_fields(),
             _ => *fields = None,
@@ -460,7 +474,7 @@ impl Csv {
                     }
                 };
                 if is_found {
-                    *may_span_lines |= index.has_inner();
+                    lines.may_be |= index.has_inner();
                     at += block.len();
                     if at == input.len() && index.ends_line().unwrap_or(eof) {
                         ends.push(at as u32);
@@ -482,6 +496,7 @@ impl Csv {
                     }
                 }
                 index.restart();
+                is_counted = false;
                 if line < input.len() {
                     // The automaton does not find fields.
                     *fields = None;
@@ -504,11 +519,17 @@ impl Csv {
                     }
                 }
             }
-            *may_span_lines |= self.may_span_lines(&input[first..line]);
+            lines.may_be |= self.may_span_lines(&input[first..line]);
             if let Some(outcome) = outcome {
                 return outcome;
             }
             at = line;
+        }
+        if let Some(index) = &index
+            && is_counted
+            && ends.len() < limit
+        {
+            lines.counted = Some((line, index.inner_lines(&input[line..at])));
         }
         Ok(true)
     }
@@ -527,6 +548,11 @@ mod tests {
             let mut ends = Vec::with_capacity(input.len() + 64);
             let outcome = csv.batch(&input[start as usize..], true, max, &mut ends);
             let is_empty = ends.is_empty();
+            let lens = ends.iter().map(|&end| end as usize);
+            if let (false, Some((len, inner))) = (is_empty, csv.inner_lines()) {
+                assert_eq!(lens.clone().next_back(), Some(len));
+                assert_eq!(csv.record_lines().inside(&input[start as usize..], lens), Some(inner));
+            }
             all.extend(ends.iter().map(|end| start + end));
             match outcome {
                 Ok(true) if !is_empty => {}

@@ -169,6 +169,12 @@ impl QuotedIndex {
         self.carry.has_inner()
     }
 
+    /// Returns how many of the bytes after which a line always ends were inside quotes, except those in `rest`: the last bytes,
+    /// in which no line ends.
+    pub(super) fn inner_lines(&self, rest: &[u8]) -> u64 {
+        self.carry.inner_lines() - memchr::memchr_iter(self.special.lf, rest).count() as u64
+    }
+
     /// Returns whether there was a quote.
     pub(super) fn has_quotes(&self) -> bool {
         self.carry.has_quotes()

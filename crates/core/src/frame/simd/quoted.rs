@@ -50,6 +50,8 @@ pub(super) struct Carry {
     delimiter: u64,
     /// Not 0 if a line end was inside quotes.
     inner: u64,
+    /// How many bytes `lf` were inside quotes.
+    inner_lines: u64,
     /// Not 0 if there was a quote.
     quotes: u64,
 }
@@ -87,7 +89,7 @@ struct Bounds {
 
 impl Carry {
     pub(super) const START: Carry =
-        Carry { inside: 0, last: None, closing: 0, lf: 0, cr: 0, delimiter: 0, inner: 0, quotes: 0 };
+        Carry { inside: 0, last: None, closing: 0, lf: 0, cr: 0, delimiter: 0, inner: 0, inner_lines: 0, quotes: 0 };
 
     /// Examines the first `count` of 64 bytes, 1 or more. In `wrong`, it sets a bit for each quote that is not allowed.
     ///
@@ -128,6 +130,7 @@ impl Carry {
             self.closing = closing >> top & 1;
             outside = !inside;
             self.inner |= (lf | cr) & inside;
+            self.inner_lines += u64::from((lf & inside).count_ones());
             self.quotes |= quote;
         }
         self.last = Some(bytes[top]);
@@ -147,6 +150,11 @@ impl Carry {
     /// Returns whether a line end was inside quotes.
     pub(super) fn has_inner(&self) -> bool {
         self.inner != 0
+    }
+
+    /// Returns how many of the bytes after which a line always ends were inside quotes.
+    pub(super) fn inner_lines(&self) -> u64 {
+        self.inner_lines
     }
 
     /// Returns whether there was a quote.
