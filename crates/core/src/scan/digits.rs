@@ -53,7 +53,8 @@ fn eight_digit_number(word: u64) -> u64 {
 mod sse2 {
     use std::arch::x86_64::*;
 
-    /// Does what [`eight_digits`](super::eight_digits) does, for sixteen bytes.
+    /// Returns the number that the leading digits form, and how many digits there are. Without digits the number is
+    /// meaningless.
     #[inline(always)]
     #[allow(unsafe_code)]
     pub fn sixteen_digits(bytes: &[u8; 16]) -> (u64, usize) {
@@ -94,7 +95,8 @@ mod portable {
 
     use super::{ZEROS, digit_count, eight_digit_number};
 
-    /// Does what [`eight_digits`](super::eight_digits) does, for sixteen bytes.
+    /// Returns the number that the leading digits form, and how many digits there are. Without digits the number is
+    /// meaningless.
     #[inline(always)]
     pub fn sixteen_digits(bytes: &[u8; 16]) -> (u64, usize) {
         let both = u128::from_le_bytes(*bytes);
