@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn it_connects_or_reports_the_reason() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        // No other test uses this address, so no other process listens on the port after this one.
+        let listener = TcpListener::bind("127.0.0.96:0").unwrap();
         let address = listener.local_addr().unwrap();
         let wait = Wait::new(Some(CancelToken::new().unwrap()), None);
         tcp(address, &wait).unwrap();

@@ -229,8 +229,8 @@ fn a_source_that_cannot_be_opened_is_named() {
     let directory = sample::directory();
     let missing = directory.path().join("missing");
     let socketless = directory.path().join("no-socket");
-    // No process listens on a port that was free a moment ago.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // This port was free a moment ago, and no other test uses this address.
+    let port = TcpListener::bind("127.0.0.97:0").unwrap().local_addr().unwrap();
     let cases = [
         (Reader::path(&missing), missing.display().to_string()),
         (Reader::mapped(&missing), missing.display().to_string()),
